@@ -1640,7 +1640,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
         "make_single_device_sharding": "minijax.arrays.transfer",
-        "mesh_set": "minijax.replicas.meshes",
         "reshard": "minijax.mesh_maps.resharding",
         "set_mesh": "minijax.replicas.meshes",
         "use_abstract_mesh": "minijax.replicas.meshes",

@@ -11,7 +11,6 @@ from minijax.replicas.meshes import AxisType as AxisType
 from minijax.replicas.meshes import Mesh as Mesh
 from minijax.replicas.meshes import get_abstract_mesh as get_abstract_mesh
 from minijax.replicas.meshes import get_mesh as get_mesh
-from minijax.replicas.meshes import mesh_set as mesh_set
 from minijax.replicas.meshes import set_mesh as set_mesh
 from minijax.replicas.meshes import use_abstract_mesh as use_abstract_mesh
 from minijax.replicas.named_shardings import NamedSharding as NamedSharding

@@ -28,7 +28,7 @@ from minijax.extend.core import take_current_trace
 from minijax.extents import in_force
 from minijax.forgetting.remembering import caches
 from minijax.mesh_maps.workers import being, here
-from minijax.replicas.meshes import mesh_set
+from minijax.replicas.meshes import _mesh_set
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
 from minijax.spmd.notes import notes_here, noting
@@ -96,7 +96,7 @@ BLOCKS = {
     "matmul": lambda: minijax.default_matmul_precision("highest"),
     "at once": lambda: minijax.ensure_compile_time_eval(),
     "named_scope": lambda: minijax.named_scope("name"),
-    "mesh that is set": lambda: mesh_set(MESH),
+    "mesh that is set": lambda: _mesh_set(MESH),
     "mesh": lambda: MESH,
     "take_current_trace": take_current_trace,
     "set_current_trace": lambda: set_current_trace(EvalTrace()),

@@ -266,6 +266,8 @@ class GatedCompiled(Compiled):
 
 def try_out(door):
     """Raise `UnknownLayout` unless a gate does for a trial what it should."""
+    evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
+    require(evaluating, "what is in force")
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = surroundings_table(lambda self, *args: args)
     entry, avals = Entry(door.trial, 0, 0, 0, (None,)), [aval]

@@ -275,7 +275,7 @@ class Mesh(NamedAxes, Enterable):
 
     def extent(self):
         """Return a context manager inside which this is the mesh of the context."""
-        return mesh_set(self)
+        return _mesh_set(self)
 
 
 _EMPTY_MESH = Mesh(np.empty((), object), ())
@@ -328,12 +328,12 @@ def set_mesh(mesh: Mesh | None) -> Any:
 
     Reference: ``jax.set_mesh``.
     """
-    entered = mesh_set(mesh)
+    entered = _mesh_set(mesh)
     entered.__enter__()
     return entered
 
 
-def mesh_set(mesh):
+def _mesh_set(mesh):
     """Return what `set_mesh` returns, but for a mesh that is not set yet."""
     if mesh is not None and not isinstance(mesh, Mesh):
         raise ValueError(
