@@ -348,7 +348,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     degrees = np.arange(p.shape[0])[::-1][:-m]
     steps = range(builtins.min(m, p.shape[0]))
     factors = np.prod([degrees - step for step in steps], axis=0)
-    kept = lax.slice_in_dim(p, 0, np.maximum(p.shape[0] - m, 0).item())
+    kept = lax.slice_in_dim(p, 0, builtins.max(p.shape[0] - m, 0))
     return multiply(kept, factors.astype(p.dtype))
 
 
