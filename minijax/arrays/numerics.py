@@ -22,10 +22,9 @@ def convert(xp, x, new_dtype, weak_type=False):
         x = x.astype(np.float32)  # XLA rounds twice
     if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
         return x.astype(new_dtype)
-    ends = np.iinfo(new_dtype)
+    ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
     if xp is np and x.size and ends.min <= float(x.min()) and float(x.max()) < ends.max:
         return x.astype(new_dtype)  # as most arrays have no number beyond
-    wide = x.astype(np.float64)
     inside = (wide > ends.min) & (wide < ends.max)
     whole = xp.where(inside, wide, 0).astype(new_dtype)
     whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
