@@ -25,8 +25,7 @@ def convert(xp, x, new_dtype, weak_type=False):
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
     if xp is np and x.size and ends.min <= float(x.min()) and float(x.max()) < ends.max:
         return x.astype(new_dtype)  # as most arrays have no number beyond
-    inside = (wide > ends.min) & (wide < ends.max)
-    whole = xp.where(inside, wide, 0).astype(new_dtype)
+    whole = xp.where((wide > ends.min) & (wide < ends.max), wide, 0).astype(new_dtype)
     whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
     return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
 
