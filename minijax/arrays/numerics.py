@@ -23,8 +23,9 @@ def convert(xp, x, new_dtype, weak_type=False):
     if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
         return x.astype(new_dtype)
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
-    inside = (wide > ends.min) & (wide < ends.max)
-    whole = xp.where(inside, wide, 0).astype(new_dtype)
+    if xp is np and x.size and ends.min <= float(x.min()) and float(x.max()) < ends.max:
+        return x.astype(new_dtype)  # as most arrays have no number beyond
+    whole = xp.where((wide > ends.min) & (wide < ends.max), wide, 0).astype(new_dtype)
     whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
     return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
 

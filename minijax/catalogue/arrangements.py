@@ -248,6 +248,8 @@ def delete(
     places, stays = _known_places("delete", obj), np.ones(arr.shape[axis], "bool")
     if np.ndim(places) == 0 and not isinstance(obj, slice):
         places = canonicalize_axis(places.item(), stays.size)
+    elif not isinstance(obj, slice) and places.dtype.kind not in "biu":
+        raise ValueError(f"delete takes integers, a slice or a mask, not {obj}.")
     stays[places] = False
     return _taken(arr, np.flatnonzero(stays), axis)
 

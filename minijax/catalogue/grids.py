@@ -347,19 +347,15 @@ def ravel_multi_index(
     Args:
       multi_index: indices, one array of integers for each axis.
       dims: the sizes of the axes.
-      mode: what becomes of an index out of bounds: an error with ``raise``; ``wrap``,
-        ``clip``; or ``ignore``.
+      mode: of indices out of bounds: ``raise``, ``wrap``, ``clip`` or ``ignore``.
       order: ``C`` if the last index moves fastest, ``F`` if the first does.
       dtype: of the result.
 
     Reference: ``jax.numpy.ravel_multi_index``.
     """
     dims = tuple(as_integer(each, "a size") for each in dims)
-    if len(multi_index) != len(dims):
-        raise ValueError(
-            f"ravel_multi_index takes one index for each axis, and got "
-            f"{len(multi_index)} of them for {len(dims)} axes."
-        )
+    if (n := len(multi_index)) != len(dims):
+        raise ValueError(f"{n} indices for {len(dims)} axes: each axis has one.")
     multi_index = [promised(each) for each in multi_index]
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [*map(as_array, multi_index)]

@@ -5,6 +5,7 @@
 Reference: ``jax.numpy``.
 """
 
+import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -76,7 +77,7 @@ def diff(
     pieces = [_slab(piece, slab) for piece in (prepend, a, append) if piece is not None]
     a = concatenate(pieces, axis) if len(pieces) > 1 else a
     step = not_equal if kind(a) == "b" else subtract
-    for _ in range(n):
+    for _ in range(builtins.min(n, a.shape[axis])):  # then nothing is left
         a = step(*_neighbours(a, axis))
     return a
 
@@ -347,8 +348,9 @@ def polyder(p: Any, m: int = 1) -> Array:
     if m == 0:
         return p
     degrees = np.arange(p.shape[0])[::-1][:-m]
-    factors = np.prod([degrees - step for step in range(m)], axis=0)
-    kept = lax.slice_in_dim(p, 0, np.maximum(p.shape[0] - m, 0).item())
+    steps = range(builtins.min(m, p.shape[0]))
+    factors = np.prod([degrees - step for step in steps], axis=0)
+    kept = lax.slice_in_dim(p, 0, builtins.max(p.shape[0] - m, 0))
     return multiply(kept, factors.astype(p.dtype))
 
 

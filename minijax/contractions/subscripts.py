@@ -54,6 +54,8 @@ def split_arguments(args):
             f"be sorted and have a hash, such as integers; got {list(terms)}."
         ) from error
     names[Ellipsis] = "..."
+    if strange := [axis for term in result for axis in term if axis not in names]:
+        raise ValueError(f"The result of einsum has axes of no operand: {strange}.")
     texts = ["".join([names[axis] for axis in term]) for term in [*terms, *result]]
     text = ",".join(texts[:pairs])
     return "->".join([text, *texts[pairs:]]), operands

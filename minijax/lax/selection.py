@@ -16,6 +16,8 @@ select_n_p = Primitive("select_n")
 
 def _select_shape(which, *cases):
     check_kind("select_n", "biu", [which])
+    if not cases:
+        raise ValueError("select_n takes at least one case.")
     check_same_dtype("select_n", cases)
     shapes = {case.shape for case in cases}
     if len(shapes) > 1 or which.shape not in ((), *shapes):

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import integers, sizes
+from minijax.arrays.checks import check_rank, integers, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.typing import ArrayLike
@@ -147,6 +147,7 @@ def conv_general_dilated_patches(
     dtype = canonicalize_dtype(preferred_element_type or aval.dtype)
     shape = (1, 1, *filter_shape)
     numbers = conv_dimension_numbers(aval.shape, shape, dimension_numbers)
+    check_rank("conv_general_dilated_patches", 2, aval)
     features, taps = aval.shape[numbers.lhs_spec[1]], math.prod(filter_shape)
     rhs = lax.broadcast_in_dim(
         np.eye(taps, dtype=aval.dtype), (features, taps, taps), (1, 2)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.checks import as_integer
+from minijax.arrays.checks import as_integer, size_along
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.lax.promotion import to_inexact_dtype
@@ -97,4 +97,4 @@ def _shifted(name, x, axes, amount):
     if not (isinstance(axes, (tuple, list, range)) or np.ndim(axes)):
         axes = [axes]
     axes = [as_integer(axis, "an axis") for axis in axes]
-    return jnp.roll(x, [amount(x.shape[axis]) for axis in axes], axes)
+    return jnp.roll(x, [amount(size_along(x, axis)) for axis in axes], axes)

@@ -8,6 +8,7 @@ Reference: ``jax.numpy.linalg``.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minijax.arrays.checks import size_along
 from minijax.catalogue import measures as _measures
 from minijax.core import Array
 from minijax.lax.linalg import general_eigenvectors as _general
@@ -57,7 +58,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     Reference: ``jax.numpy.linalg.cross``.
     """
     x, y = arraylike("linalg.cross", x1), arraylike("linalg.cross", x2)
-    if x.shape[axis] != 3 or y.shape[axis] != 3:
+    if size_along(x, axis) != 3 or size_along(y, axis) != 3:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they "
             f"have shapes {x.shape} and {y.shape} (axis {axis})."

@@ -81,6 +81,7 @@ def cho_solve(
 
 def _signature(a, b):
     """Return what a system is: one right side, also a batch of them, or columns."""
+    check_rank("a solver of systems", 2, a)
     batch = a.ndim == b.ndim + 1 and a.shape[-1] == b.shape[-1]
     return "(n,n),(n)->(n)" if b.ndim == 1 or batch else "(n,n),(n,k)->(n,k)"
 

@@ -259,7 +259,13 @@ def invhilbert(n: int) -> Array:
     )
 
 
+def _check_room(m, n):
+    """Refuse a matrix that has no place in memory before its numbers are counted."""
+    jnp.zeros((m, n))
+
+
 def _table(m: int, n: int, formula: Callable[[int, int], float]) -> Array:
+    _check_room(m, n)
     rows = [[float(formula(i, j)) for j in range(n)] for i in range(m)]
     return jnp.array(np.array(rows).reshape(m, n), float)
 
@@ -298,6 +304,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     Reference: ``jax.scipy.linalg.invpascal``.
     """
     n = as_integer(n, "n of invpascal")
+    _check_room(n, n)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     x = np.array(lower, float).reshape(n, n)
     kinds = {"symmetric": x.T @ x, "lower": x, "upper": x.T}
@@ -340,6 +347,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     n = as_integer(n, "n of hadamard")
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
+    _check_room(n, n)
     signs = [[(-1) ** (i & j).bit_count() for j in range(n)] for i in range(n)]
     return jnp.array(signs, dtype)
 

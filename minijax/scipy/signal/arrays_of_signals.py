@@ -11,6 +11,7 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
+from minijax.operators.operands import as_array
 from minijax.scipy.signal.convolutions import _check_mode, _conjugated, _pads_of, _slid
 from minijax.typing import ArrayLike
 
@@ -66,6 +67,7 @@ def _turned(x):
 
 def _convolved_signals(x, w, smaller, mode, precision):
     """Convolve two arrays; as large as the first one if the mode is "same"."""
+    x, w = as_array(x), as_array(w)
     shape, (x, w) = x.shape, ((w, x) if smaller else (x, w))
     pads = [_pads_of(mode, *sizes) for sizes in zip(shape, x.shape, w.shape)]
     return _slid(x, _turned(w), pads, precision)
