@@ -14,6 +14,7 @@ from minijax.kernels.scalar_ops import define, recastings, scalar_ops
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 from tests import function_cases as cases
+from tests import worst_arguments
 from tests.function_cases import DTYPES, F32, F64, compiled, interpreted, ulps
 
 mp.prec = 160
@@ -235,3 +236,13 @@ def test_fused_products_are_an_operation():
     function_ = Library(emit_llvm({"f": kernel})).function("f", 4)
     function_(*[x.ctypes.data for x in (*xs, out)])
     np.testing.assert_allclose(out, xs[0] * xs[1] + xs[2])
+
+
+@pytest.mark.parametrize("name", worst_arguments.FOUND)
+def test_the_worst_of_all_arguments(name):
+    """No error is larger than where a search of all numbers of 32 bits ended."""
+    argument, error = worst_arguments.FOUND[name]
+    assert abs(worst_arguments.error_at(name, argument) - error) < 1e-3
+    beside = np.array(argument, "float32").view("int32") + np.arange(-9999, 10_000)
+    near = worst_arguments.near_errors(name, beside.astype("int32").view("float32"))
+    assert abs(near.max() - error) < 1e-3

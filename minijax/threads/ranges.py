@@ -20,6 +20,11 @@ def shared_nest(kernel, target):
     return [*before, last]
 
 
+def is_stream(step):
+    """Return whether a step is a stream of columns that need nothing of each other."""
+    return isinstance(step, Stream) and may_have_strips(step)
+
+
 def outermost(kernel, target):
     """Return the one loop or stream of a kernel that can be cut, or None."""
     *before, loop = shared_nest(kernel, target)
@@ -33,11 +38,6 @@ def outermost(kernel, target):
     if not all(update.distinct for update in updates):
         return None
     return loop if kernel.sizes[loop.axis] >= 4 * unit_of(loop) else None
-
-
-def is_stream(step):
-    """Return whether a step is a stream of columns that need nothing of each other."""
-    return isinstance(step, Stream) and may_have_strips(step)
 
 
 def unit_of(loop):
