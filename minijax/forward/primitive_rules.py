@@ -39,8 +39,11 @@ def one_minus_square(x):
     """Return 1 - x², with all digits beside 1, where x² rounded has lost half.
 
     Of complex numbers, x - 1 and x - (-1) keep the sign of an imaginary part that is
-    zero, and 1 - x and 1 + x do not. It tells the two sides of a branch cut apart.
+    zero, and 1 - x and 1 + x do not. It tells the two sides of a branch cut apart. Of
+    real ones, 1 - x at 1 is the zero that has no sign, and -(x - 1) is -0.0.
     """
+    if typeof(x).dtype.kind != "c":
+        return lax.mul(lax.sub(1.0, x), lax.add(1.0, x))
     return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
 
 
@@ -73,7 +76,7 @@ unary_partials = {
         lax.integer_pow(lax.add(1.0, x), -1), lax.div(x_dot, lax.sub(1.0, x))
     ),
     lax.exp2_p: lambda x_dot, z, x: lax.mul(
-        lax.log(np.asarray(2, typeof(x).dtype)), lax.mul(x_dot, z)
+        lax.log(constant_like(x, 2)), lax.mul(x_dot, z)
     ),
     lax.erf_p: lambda x_dot, z, x: lax.mul(2 / math.sqrt(math.pi), bell(x_dot, x)),
     lax.erfc_p: lambda x_dot, z, x: lax.mul(-2 / math.sqrt(math.pi), bell(x_dot, x)),

@@ -24,6 +24,7 @@ from minijax.operators.operands import (
     by_kind,
     by_parts,
     check_no_size,
+    masked,
     stretch,
 )
 from minijax.switches.promotion import check_dtypes, check_operands
@@ -31,7 +32,7 @@ from minijax.typing import ArrayLike
 
 
 def binary(
-    name, function, promote=promote_dtypes
+    name, function, promote=promote_dtypes, mixed=lambda x, y: None
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
     """Make a NumPy function of two arrays from a function of lax.
 
@@ -39,12 +40,15 @@ def binary(
       name: its name in ``jax.numpy``.
       function: what to apply to the promoted operands.
       promote: how operands get their dtype, a function of `minijax.lax.promotion`.
+      mixed: asked first about operands that differ; returns a result or None.
     """
 
     def ufunc(x, y, /):
         if is_settled(promote, x, y):  # by far the most frequent case
             return function(x, y)
         check_operands(name, x, y)
+        if (found := mixed(x, y)) is not None:
+            return found
         return function(*promote_shapes(*promote(x, y)))
 
     return named(ufunc, name)
@@ -73,7 +77,7 @@ def named(function, name):
 
 add = binary("add", by_kind("b", lax.bitwise_or, lax.add))
 subtract = binary("subtract", lax.sub)
-multiply = binary("multiply", by_kind("b", lax.bitwise_and, lax.mul))
+multiply = binary("multiply", by_kind("b", lax.bitwise_and, lax.mul), mixed=masked)
 divide = true_divide = binary("divide", lax.div, promote_dtypes_inexact)
 negative = unary("negative", lax.neg)
 maximum = binary("maximum", lax.max)

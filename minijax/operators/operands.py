@@ -13,6 +13,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array, current_trace
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.promotion import common_type
 
 
 def kind(x):
@@ -62,6 +63,23 @@ def stretch(x, shape):
             f"type={aval.update(shape=shape)}"
         )
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
+
+
+def masked(x, y):
+    """Return the product of a mask and a float, a choice; None if it is another one.
+
+    Args:
+      x, y: operands whose dtypes may differ. A mask is a bool of the product's shape.
+    """
+    mask, factor = (x, y) if kind(x) == "b" else (y, x)
+    if kind(mask) != "b" or kind(factor) not in "fc":
+        return None
+    shape = typeof(mask).shape
+    if shape != lax.broadcast_shapes(shape, typeof(factor).shape):
+        return None
+    factor = as_type(factor, *common_type(mask, factor))
+    zero = stretch(constant(factor, 0), shape)
+    return lax.select(as_array(mask), stretch(factor, shape), zero)
 
 
 def constant(x, value):

@@ -34,6 +34,20 @@ def multiply_instead(sweep, eqn):
     return put(sweep, lax.mul_p, x, factor)
 
 
+def choose_instead(sweep, eqn):
+    """A rule: a choice between x and 0, in place of x times what was a bool."""
+    shape = eqn.outvars[0].aval.shape
+    for y, x in (eqn.invars, eqn.invars[::-1]):
+        mask = sweep.definition(y, lax.convert_element_type_p)
+        if mask is None or mask.invars[0].aval.dtype.kind != "b":
+            continue
+        if kind_of(y.aval.dtype) in "hfc" and y.aval.shape == shape:
+            zero = built(sweep, 0, {}, y.aval)
+            x = stretched_to(sweep, x, shape)
+            return put(sweep, lax.select_n_p, *mask.invars, zero, x)
+    return None
+
+
 def factor_and_number(sweep, eqn):
     """Return the operands of a product, or sum, the number behind; None if none is."""
     x, y = eqn.invars
@@ -107,6 +121,7 @@ ALGEBRA = [
     IDENTITIES,
     ({lax.div_p}, multiply_instead),
     ({lax.neg_p}, other_sign),
+    ({lax.mul_p}, choose_instead),
     ({lax.mul_p}, negated_factor),
     ({lax.add_p, lax.mul_p}, join_numbers),
     (STRETCHING, let_stretch),
