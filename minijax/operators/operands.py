@@ -65,23 +65,6 @@ def stretch(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-def masked(x, y):
-    """Return the product of a mask and a float, a choice; None if it is another one.
-
-    Args:
-      x, y: operands whose dtypes may differ. A mask is a bool of the product's shape.
-    """
-    mask, factor = (x, y) if kind(x) == "b" else (y, x)
-    if kind(mask) != "b" or kind(factor) not in "fc":
-        return None
-    shape = typeof(mask).shape
-    if shape != lax.broadcast_shapes(shape, typeof(factor).shape):
-        return None
-    factor = as_type(factor, *common_type(mask, factor))
-    zero = stretch(constant(factor, 0), shape)
-    return lax.select(as_array(mask), stretch(factor, shape), zero)
-
-
 def constant(x, value):
     """Return `value` as a literal of the type of `x`, weak if that is weak."""
     aval = typeof(x)
@@ -120,3 +103,20 @@ def check_no_size(size, fill_value):
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
+
+
+def masked(x, y):
+    """Return the product of a mask and a float, a choice; None if it is another one.
+
+    Args:
+      x, y: operands whose dtypes may differ. A mask is a bool of the product's shape.
+    """
+    mask, factor = (x, y) if kind(x) == "b" else (y, x)
+    if kind(mask) != "b" or kind(factor) not in "fc":
+        return None
+    shape = typeof(mask).shape
+    if shape != lax.broadcast_shapes(shape, typeof(factor).shape):
+        return None
+    factor = as_type(factor, *common_type(mask, factor))
+    zero = stretch(constant(factor, 0), shape)
+    return lax.select(as_array(mask), stretch(factor, shape), zero)

@@ -150,7 +150,7 @@ def _log_one_less_exp(x):
 
 
 def _log_far_tail(z):
-    """Return ``log(1 - exp(-exp(-z)))``, also where exp(-z) is too small to divide by."""
+    """Return ``log(1 - exp(-exp(-z)))``, also where exp(-z) is tiny."""
     far = z > 20
     near = _log_one_less_exp(lax.exp(-jnp.where(far, 1, z)))
     return jnp.where(far, -z - lax.exp(-jnp.where(far, z, 20)) / 2, near)
