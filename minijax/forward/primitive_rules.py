@@ -10,8 +10,6 @@ Reference: ``jax.interpreters.ad.primitive_jvps``.
 
 import math
 
-import numpy as np
-
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
