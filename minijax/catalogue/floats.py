@@ -219,9 +219,11 @@ def sinc(x: ArrayLike, /) -> Array:
     """
     check_arraylike("sinc", x)
     [x] = promote_dtypes_inexact(x)
-    zero, angle = lax.eq(x, constant(x, 0)), lax.mul(constant(x, np.pi), x)
-    square = lax.mul(angle, angle)
+    angle = lax.mul(constant(x, np.pi), x)
+    zero = lax.eq(lax.mul(angle, angle), constant(x, 0))  # or its square too small
     safe = where(zero, constant(x, 1), angle)
+    angle = where(zero, angle, constant(x, 0))
+    square = lax.mul(angle, angle)
     slope = lax.sub(constant(x, 1 / 6), lax.mul(square, constant(x, 1 / 120)))
     near = lax.sub(constant(x, 1), lax.mul(square, slope))  # the Taylor series
     return where(zero, near, lax.div(lax.sin(safe), safe))

@@ -10,8 +10,6 @@ Reference: ``jax.interpreters.ad.primitive_jvps``.
 
 import math
 
-import numpy as np
-
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
@@ -76,7 +74,7 @@ unary_partials = {
         lax.integer_pow(lax.add(1.0, x), -1), lax.div(x_dot, lax.sub(1.0, x))
     ),
     lax.exp2_p: lambda x_dot, z, x: lax.mul(
-        lax.log(np.asarray(2, typeof(x).dtype)), lax.mul(x_dot, z)
+        lax.log(constant_like(x, 2)), lax.mul(x_dot, z)
     ),
     lax.erf_p: lambda x_dot, z, x: lax.mul(2 / math.sqrt(math.pi), bell(x_dot, x)),
     lax.erfc_p: lambda x_dot, z, x: lax.mul(-2 / math.sqrt(math.pi), bell(x_dot, x)),

@@ -161,7 +161,7 @@ def _fft_transpose(ct, x, fft_type, fft_lengths):
         return size * fft(once, "IRFFT", fft_lengths)
     if fft_type is FftType.IRFFT:
         half = fft(ct, "RFFT", fft_lengths)
-        return lax.conj(half * mirrored(half, fft_lengths[-1]) / size)
+        return lax.conj(half * mirrored(half, fft_lengths[-1]) / max(size, 1))
     return fft(ct, fft_type, fft_lengths)
 
 

@@ -41,14 +41,20 @@ cauchy = family(
     ppf=lambda q: lax.tan(np.pi * q - np.pi / 2),
     isf=lambda q: lax.tan(np.pi / 2 - np.pi * q),
 )
+
+
+def _laplace_cdf(x):
+    """Return the probability below `x`, whose slope at 0 is that of both sides."""
+    tail = lax.exp(jnp.where(x <= 0, x, -x)) / 2
+    return jnp.where(x <= 0, tail, 1 - tail)
+
+
 laplace = family(
     "laplace",
     "pdf",
     real=True,
     logpdf=lambda x: -abs(x) - math.log(2),
-    cdf=lambda x: jnp.where(
-        x <= 0, lax.exp(-abs(x)) / 2, 1 - lax.exp(-abs(x)) / 2
-    ),
+    cdf=_laplace_cdf,
 )
 logistic = family(
     "logistic",
@@ -139,8 +145,15 @@ t = family(
 def _log_one_less_exp(x):
     """Return ``log(1 - exp(-x))`` for positive `x`."""
     near = x <= math.log(2)
-    low = jnp.where(near, x, 1)
-    return jnp.where(near, lax.log(-lax.expm1(-low)), lax.log1p(-lax.exp(-x)))
+    low, high = jnp.where(near, x, 1), jnp.where(near, 1, x)
+    return jnp.where(near, lax.log(-lax.expm1(-low)), lax.log1p(-lax.exp(-high)))
+
+
+def _log_far_tail(z):
+    """Return ``log(1 - exp(-exp(-z)))``, also where exp(-z) is tiny."""
+    far = z > 20
+    near = _log_one_less_exp(lax.exp(-jnp.where(far, 1, z)))
+    return jnp.where(far, -z - lax.exp(-jnp.where(far, z, 20)) / 2, near)
 
 
 def gumbel(name, sign, **probabilities):
@@ -159,15 +172,15 @@ def gumbel(name, sign, **probabilities):
         return -z - lax.exp(-z) - lax.log(scale)
 
     tails = {
-        key: of_scale(lambda z, _, f=formula: f(lax.exp(-z)))
+        key: of_scale(lambda z, _, f=formula: f(z))
         for key, formula in probabilities.items()
     }
     given = {"logpdf": of_scale(log_density), "ppf": quantile} | tails
     return distribution(name, "pdf", real=True, **given)
 
 
-_NEAR = {"log": lambda x: -x, "plain": lambda x: lax.exp(-x)}
-_REST = {"log": _log_one_less_exp, "plain": lambda x: -lax.expm1(-x)}
+_NEAR = {"log": lambda z: -lax.exp(-z), "plain": lambda z: lax.exp(-lax.exp(-z))}
+_REST = {"log": _log_far_tail, "plain": lambda z: -lax.expm1(-lax.exp(-z))}
 gumbel_r = gumbel(
     "gumbel_r",
     1,

@@ -1,0 +1,65 @@
+"""Slopes where a formula meets zero, its ends or a size of 1; masks times infinity."""
+
+import numpy as np
+import pytest
+
+import minijax as jax
+from minijax import numpy as jnp
+from minijax.numpy import fft
+from minijax.scipy import stats
+
+# The slopes are limits, from both sides where there are two.
+SLOPES = [
+    (jnp.arcsin, [1, -1], [np.inf, np.inf]),
+    (jnp.arccos, [1, -1], [-np.inf, -np.inf]),
+    (stats.laplace.cdf, [0, -0.0, 1, -1], [0.5, 0.5, 0.5 / np.e, 0.5 / np.e]),
+    (stats.gumbel_r.logsf, [1, 20, 50, 90], [-0.82731294, -1, -1, -1]),
+    (stats.gumbel_l.logcdf, [-1, -20, -30, -90], [0.82731294, 1, 1, 1]),
+    (jnp.sinc, [0, 1e19, 1e-42], [0, 0, 0]),
+]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("f, points, wanted", SLOPES)
+def test_slopes_are_limits(f, points, wanted, way):
+    slope = way(jax.vmap(jax.grad(f)))
+    found = slope(jnp.array(points, jnp.float32))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-15)
+
+
+def test_slope_of_a_location():
+    assert jax.grad(stats.laplace.cdf, 1)(0.0, 0.0) == -0.5
+
+
+@pytest.mark.parametrize("f", [fft.hfft, fft.irfft])
+def test_transforms_of_length_one_have_zero_gradients(f):
+    assert jax.grad(lambda x: f(x).sum())(jnp.ones(1)) == 0
+
+
+def test_the_slope_of_exp2_is_as_weak_as_its_operand():
+    assert jax.grad(jnp.exp2)(2.0).weak_type
+    assert not jax.grad(jnp.exp2)(jnp.float32(2)).weak_type
+
+
+@pytest.mark.parametrize("backend", [None, "python", "interpreter", "cpu"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_a_mask_hides_what_is_not_finite(backend, dtype):
+    mask, many = jnp.array([False, True]), jnp.full(2, np.inf, dtype)
+    for f in (lambda m: m * many, lambda m: many * m, lambda m: -many * m):
+        way = jax.jit(f, backend=backend) if backend else f
+        found = np.asarray(way(mask)).astype(np.complex64)
+        assert found[0] == 0 and not np.isfinite(found[1])
+    np.testing.assert_array_equal(mask * np.inf, [0, np.inf])
+
+
+def test_explicit_conversions_of_masks_are_choices_when_compiled():
+    mask, many = jnp.array([False, True]), jnp.full(2, np.inf)
+    found = jax.jit(lambda m, x: m.astype(x.dtype) * x)(mask, many)
+    np.testing.assert_array_equal(found, [0, np.inf])
+    assert np.isnan((mask.astype(many.dtype) * many)[0])
+
+
+def test_a_mask_has_a_slope():
+    mask = jnp.array([False, True])
+    _, moved = jax.jvp(lambda x: mask * x, [jnp.ones(2)], [jnp.full(2, np.inf)])
+    np.testing.assert_array_equal(moved, [0, np.inf])
