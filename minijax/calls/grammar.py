@@ -7,17 +7,17 @@ import linecache
 from contextlib import suppress
 from functools import lru_cache
 
-OPERATORS = {
+OPERATORS: dict = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and",
     ast.BitOr: "or", ast.LShift: "shl", ast.RShift: "ashr",
 }  # fmt: skip
-COMPARISONS = {
+COMPARISONS: dict = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt",
     ast.GtE: "sge",
 }  # fmt: skip
 
 
-MEANT = {
+MEANT: dict = {
     ast.FunctionDef: "name args body", ast.arguments: "args", ast.arg: "arg",
     ast.Expr: "value", ast.Return: "value", ast.Assign: "targets value",
     ast.AugAssign: "target op value", ast.If: "test body orelse",

@@ -65,7 +65,7 @@ def as_float32(bits):
 
 
 # Functions that are instructions in machine code, with the operands x, y and z.
-BUILT_IN = {
+BUILT_IN: dict = {
     room: "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
     as_float32: "wide = bitcast i64 {x} to double; "
     "narrow = fptrunc double {wide} to float; "
@@ -207,10 +207,10 @@ class Writer:
     def value(self, node, around=None):
         """Return the name of a word, or its digits."""
         write = getattr(self, "value_of_" + type(node).__name__, None)
-        if write is None:
-            kind = type(node).__name__
-            self.refuse(node or around, f"{kind} is not a word, or not here")
-        return write(node)
+        if write is not None:
+            return write(node)
+        kind = type(node).__name__
+        return self.refuse(node or around, f"{kind} is not a word, or not here")
 
     def number(self, node, value):
         """Return the digits of a number that is known."""

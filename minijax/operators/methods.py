@@ -199,14 +199,16 @@ def byteswap(x):
     )
 
 
-@property
-def at(x):
+def no_scatter(x):
     """Raise the error for ``x.at[index].set(y)``."""
     raise NotImplementedError(
         "x.at[index].set(y) needs the primitive scatter, which arrives with the "
         "chapter on gather and scatter; until then jnp.where(mask, y, x) makes the new "
         "array."
     )
+
+
+at = property(no_scatter)
 
 
 register({
