@@ -44,7 +44,18 @@ def one_minus_square(x):
     """
     if typeof(x).dtype.kind == "c":
         return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
-    return lax.mul(lax.sub(1.0, x), lax.add(x, 1.0))
+    left, right = lax.add(x, 1.0), lax.sub(1.0, x)
+    product = lax.mul(two_beside_zero(left, right), two_beside_zero(right, left))
+    middle = lax.lt(lax.abs(x), 0.5)
+    return lax.select(middle, lax.sub(1.0, lax.square(x)), product)
+
+
+def two_beside_zero(x, other):
+    """Return a factor x of 1 - x², which stands still where the other one is zero.
+
+    There the derivative of the root's reciprocal is infinite, and 0 times it is NaN.
+    """
+    return lax.select(lax.eq(other, 0.0), constant_like(x, 2), x)
 
 
 def slope_of_acosh(z, x):
@@ -76,7 +87,7 @@ unary_partials = {
         lax.integer_pow(lax.add(1.0, x), -1), lax.div(x_dot, lax.sub(1.0, x))
     ),
     lax.exp2_p: lambda x_dot, z, x: lax.mul(
-        lax.log(np.asarray(2, typeof(x).dtype)), lax.mul(x_dot, z)
+        lax.log(constant_like(x, 2)), lax.mul(x_dot, z)
     ),
     lax.erf_p: lambda x_dot, z, x: lax.mul(2 / math.sqrt(math.pi), bell(x_dot, x)),
     lax.erfc_p: lambda x_dot, z, x: lax.mul(-2 / math.sqrt(math.pi), bell(x_dot, x)),

@@ -20,6 +20,14 @@ from minijax.scipy.stats.records import between, distribution, family, if_valid
 
 _LOG_ROOT = math.log(2 * np.pi) / 2
 
+
+def _two_tails(x):
+    """Return the probability of at most `x`; its slope in the middle is 1/2."""
+    left = x <= 0
+    tail = lax.exp(jnp.where(left, x, -x)) / 2
+    return jnp.where(left, tail, 1 - tail)
+
+
 norm = family(
     "norm",
     "pdf",
@@ -46,9 +54,7 @@ laplace = family(
     "pdf",
     real=True,
     logpdf=lambda x: -abs(x) - math.log(2),
-    cdf=lambda x: jnp.where(
-        x <= 0, lax.exp(-abs(x)) / 2, 1 - lax.exp(-abs(x)) / 2
-    ),
+    cdf=lambda x: _two_tails(x),
 )
 logistic = family(
     "logistic",
@@ -136,11 +142,18 @@ t = family(
 )
 
 
-def _log_one_less_exp(x):
-    """Return ``log(1 - exp(-x))`` for positive `x`."""
-    near = x <= math.log(2)
-    low = jnp.where(near, x, 1)
-    return jnp.where(near, lax.log(-lax.expm1(-low)), lax.log1p(-lax.exp(-x)))
+def _expected(z):
+    """Return ``exp(-z)``, or 1097 where it is more: ``exp(-1097)`` is 0 already."""
+    return lax.exp(-jnp.maximum(z, -7))
+
+
+def _log_of_rest(z):
+    """Return ``log(1 - exp(-exp(-z)))``; each formula has numbers of its own side."""
+    x = _expected(z)
+    left, right = x > math.log(2), z > 7
+    high = lax.log1p(-lax.exp(-jnp.where(left, x, 1)))
+    low = lax.log(-lax.expm1(-jnp.where(left | right, 1, x)))
+    return jnp.where(right, x * x / 24 - x / 2 - z, jnp.where(left, high, low))
 
 
 def gumbel(name, sign, **probabilities):
@@ -159,15 +172,15 @@ def gumbel(name, sign, **probabilities):
         return -z - lax.exp(-z) - lax.log(scale)
 
     tails = {
-        key: of_scale(lambda z, _, f=formula: f(lax.exp(-z)))
+        key: of_scale(lambda z, _, f=formula: f(z))
         for key, formula in probabilities.items()
     }
     given = {"logpdf": of_scale(log_density), "ppf": quantile} | tails
     return distribution(name, "pdf", real=True, **given)
 
 
-_NEAR = {"log": lambda x: -x, "plain": lambda x: lax.exp(-x)}
-_REST = {"log": _log_one_less_exp, "plain": lambda x: -lax.expm1(-x)}
+_NEAR = {"log": lambda z: -lax.exp(-z), "plain": lambda z: lax.exp(-_expected(z))}
+_REST = {"log": _log_of_rest, "plain": lambda z: -lax.expm1(-_expected(z))}
 gumbel_r = gumbel(
     "gumbel_r",
     1,
