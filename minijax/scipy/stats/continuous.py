@@ -106,7 +106,7 @@ gamma = family(
     logpdf=lambda x, a: xlogy(a - 1, x) - x - gammaln(a),
     cdf=lambda x, a: lower_gamma(a, x),
     beyond="sf",
-    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.maximum(x, 0))),
+    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.where(x < 0, 1, x))),
 )
 chi2 = family(
     "chi2",
