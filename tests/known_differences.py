@@ -89,6 +89,40 @@ FROM_JAX = {
 }
 
 
+# Slopes that the values beside them belie, with the points. They are JAX's too.
+TINY = float(np.finfo("float32").tiny)
+UNEVEN_SLOPES = {
+    # 1 / (2 sqrt(x)), which is divided by a zero with a sign
+    **dict.fromkeys(["lax.sqrt", "numpy.sqrt"], [-0.0]),
+    # that of atan2(0, x), 0 / x²; the square is zero here
+    "numpy.angle": [0.0, 1e-42, -1e-42, TINY, -TINY],
+}
+# Functions whose slopes differ from JAX's at some points, and what JAX's are there.
+SLOPES_FROM_JAX = {
+    **dict.fromkeys(
+        ["lax.acosh", "numpy.acosh"], "numbers below -1, where acosh is NaN"
+    ),
+    **dict.fromkeys(["numpy.i0", "scipy.special.i0"], "1 at 0; NaN where it overflows"),
+    "numpy.sinc": "a quotient's near 0, where it cancels: 1 % of it at 1e-4",
+    "scipy.special.exp1": "NaN below 0, as its value; ours is that of the formula",
+    "scipy.special.factorial": "NaN of negative integers, where it is 0",
+    "scipy.special.ndtri": "0 at both ends, where it is infinite",
+    "scipy.special.spence": "NaN at 0, 1, 2",
+}
+# Distributions where a slope may be NaN: probabilities at and beyond the ends of the
+# support, and densities that are exponentials of minus infinity, whose slope is
+# infinite. JAX has the same formulas.
+NO_SLOPES = {
+    f"scipy.stats.{name}"
+    for name in """
+    beta.cdf beta.logsf beta.pdf beta.sf binom.pmf cauchy.pdf chi2.cdf chi2.logsf
+    chi2.pdf chi2.sf gamma.cdf gamma.pdf gennorm.cdf gennorm.pdf geom.pmf gumbel_l.pdf
+    gumbel_r.pdf multivariate_normal.pdf nbinom.pmf norm.pdf poisson.entropy poisson.pmf
+    t.pdf truncnorm.cdf truncnorm.logcdf truncnorm.logsf truncnorm.sf wrapcauchy.pdf
+    """.split()
+}
+
+
 # Random programs. JAX refuses to compile a derivative forwards of a `custom_vjp`; we
 # refuse it where it is computed, which it may not be.
 REFUSED_WHEN_COMPILED = "forward-mode autodiff"

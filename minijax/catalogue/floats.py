@@ -220,13 +220,14 @@ def sinc(x: ArrayLike, /) -> Array:
     check_arraylike("sinc", x)
     [x] = promote_dtypes_inexact(x)
     angle = lax.mul(constant(x, np.pi), x)
-    zero = lax.eq(lax.mul(angle, angle), constant(x, 0))  # or its square too small
-    safe = where(zero, constant(x, 1), angle)
-    angle = where(zero, angle, constant(x, 0))
-    square = lax.mul(angle, angle)
-    slope = lax.sub(constant(x, 1 / 6), lax.mul(square, constant(x, 1 / 120)))
-    near = lax.sub(constant(x, 1), lax.mul(square, slope))  # the Taylor series
-    return where(zero, near, lax.div(lax.sin(safe), safe))
+    small = lax.lt(lax.abs(angle), 0.25)
+    square = lax.square(where(small, angle, constant(x, 0)))
+    near = constant(x, 1)  # the Taylor series, since slopes of the quotient cancel
+    for n in (10, 8, 6, 4, 2):
+        step = lax.mul(square, constant(x, 1 / (n * (n + 1))))
+        near = lax.sub(constant(x, 1), lax.mul(step, near))
+    far = where(small, constant(x, 1), angle)
+    return where(small, near, lax.div(lax.sin(far), far))
 
 
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -39,7 +39,8 @@ def softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Arr
 
 @partial(custom_jvp, nondiff_argnums=(1,))
 def _softmax(x, axis, where):
-    largest = jnp.max(x, axis, keepdims=True, where=where, initial=least(x.dtype))
+    lowest = least(jnp.result_type(x))  # `x` may be a number of Python
+    largest = jnp.max(x, axis, keepdims=True, where=where, initial=lowest)
     kept = x if where is None else jnp.where(where, x, -np.inf)
     powers = jnp.exp(kept - largest)
     shares = powers / jnp.sum(powers, axis, keepdims=True, where=where)

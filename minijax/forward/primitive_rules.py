@@ -42,7 +42,18 @@ def one_minus_square(x):
     """
     if typeof(x).dtype.kind == "c":
         return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
-    return lax.mul(lax.sub(1.0, x), lax.add(x, 1.0))
+    left, right = lax.add(x, 1.0), lax.sub(1.0, x)
+    product = lax.mul(two_beside_zero(left, right), two_beside_zero(right, left))
+    middle = lax.lt(lax.abs(x), 0.5)
+    return lax.select(middle, lax.sub(1.0, lax.square(x)), product)
+
+
+def two_beside_zero(x, other):
+    """Return a factor x of 1 - x², which stands still where the other one is zero.
+
+    There the derivative of the root's reciprocal is infinite, and 0 times it is NaN.
+    """
+    return lax.select(lax.eq(other, 0.0), constant_like(x, 2), x)
 
 
 def slope_of_acosh(z, x):

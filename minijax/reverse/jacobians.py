@@ -92,6 +92,7 @@ def blocks(x, dim, place, avals, shapes, like):
         return [lax.full(shape, zero) for shape in shapes]
     sizes = [aval.size for aval in avals]
     x = insert_axis(x, place, sum(sizes)) if dim is None else move_axis(x, dim, place)
+    x = astype(x, like.dtype, like.weak_type)
     pieces = split(x, sizes, place)
     return [lax.reshape(piece, shape) for piece, shape in zip(pieces, shapes)]
 

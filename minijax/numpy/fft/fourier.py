@@ -155,7 +155,7 @@ def mirrored(x, length):
 
 
 def _fft_transpose(ct, x, fft_type, fft_lengths):
-    size = math.prod(fft_lengths)
+    size = math.prod(fft_lengths) or 1  # of no numbers: the cotangent is zeros
     if fft_type is FftType.RFFT:
         once = lax.conj(ct) / mirrored(ct, fft_lengths[-1])
         return size * fft(once, "IRFFT", fft_lengths)

@@ -89,7 +89,7 @@ def slopes(function, *rules):
         for tangent, rule in zip(tangents, rules):
             if not isinstance(tangent, SymbolicZero):
                 moved = moved + tangent * rule(result, *primals)
-        return result, moved.astype(result.dtype)
+        return result, as_type(moved, result.dtype, typeof(result).weak_type)
 
     function.defjvp(jvp, symbolic_zeros=True)
 

@@ -20,8 +20,14 @@ from minijax.scipy.special.gamma_functions import (
 from minijax.typing import ArrayLike
 
 
-def times_log(name, log):
-    """Return ``x * log(y)``, which is 0 where `x` is 0; with its derivatives."""
+def times_log(name, log, inside):
+    """Return ``x * log(y)``, which is 0 where `x` is 0; with its derivatives.
+
+    Args:
+      name: of the function.
+      log: a logarithm.
+      inside: from `y`, the number whose reciprocal is the slope of ``log(y)``.
+    """
 
     @custom_jvp
     def product(x, y):
@@ -30,14 +36,13 @@ def times_log(name, log):
     @product.defjvp
     def jvp(primals, tangents):
         (x, y), (t, u) = primals, tangents
-        inside = y if log is lax.log else 1 + y
-        return product(x, y), (t * log(y) + u * (x / inside)).astype(x.dtype)
+        return product(x, y), (t * log(y) + u * (x / inside(y))).astype(x.dtype)
 
     return special_of_two(name, f"``x * {log.__name__}(y)``, 0 where x is 0", product)
 
 
-xlogy = times_log("xlogy", lax.log)
-xlog1py = times_log("xlog1py", lax.log1p)
+xlogy = times_log("xlogy", lax.log, lambda y: y)
+xlog1py = times_log("xlog1py", lax.log1p, lambda y: 1 + y)
 
 
 @custom_jvp

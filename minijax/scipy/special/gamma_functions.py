@@ -210,7 +210,9 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial with exact=True")
     [count] = operands("factorial", n)
-    return jnp.where(count < 0, 0, lax.exp(lax.lgamma(count + 1)))
+    negative = count < 0
+    safe = jnp.where(negative, 0, count)  # beside the poles of the gamma function
+    return jnp.where(negative, 0, lax.exp(lax.lgamma(safe + 1)))
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:

@@ -94,7 +94,7 @@ def _dawson(x):
 
 
 _smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement, weak=False))
-slopes(_smooth_scaled_complement, lambda y, x: 2 * x * y - 2 / _ROOT)
+slopes(_smooth_scaled_complement, lambda y, x: 2 * (x * y) - 2 / _ROOT)
 _smooth_dawson: Any = custom_jvp(in_float32(_dawson, weak=False))
 slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
 

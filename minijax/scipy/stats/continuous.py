@@ -20,6 +20,14 @@ from minijax.scipy.stats.records import between, distribution, family, if_valid
 
 _LOG_ROOT = math.log(2 * np.pi) / 2
 
+
+def _two_tails(x):
+    """Return the probability of at most `x`; its slope in the middle is 1/2."""
+    left = x <= 0
+    tail = lax.exp(jnp.where(left, x, -x)) / 2
+    return jnp.where(left, tail, 1 - tail)
+
+
 norm = family(
     "norm",
     "pdf",
@@ -41,20 +49,12 @@ cauchy = family(
     ppf=lambda q: lax.tan(np.pi * q - np.pi / 2),
     isf=lambda q: lax.tan(np.pi / 2 - np.pi * q),
 )
-
-
-def _laplace_cdf(x):
-    """Return the probability below `x`, whose slope at 0 is that of both sides."""
-    tail = lax.exp(jnp.where(x <= 0, x, -x)) / 2
-    return jnp.where(x <= 0, tail, 1 - tail)
-
-
 laplace = family(
     "laplace",
     "pdf",
     real=True,
     logpdf=lambda x: -abs(x) - math.log(2),
-    cdf=_laplace_cdf,
+    cdf=lambda x: _two_tails(x),
 )
 logistic = family(
     "logistic",
@@ -106,7 +106,7 @@ gamma = family(
     logpdf=lambda x, a: xlogy(a - 1, x) - x - gammaln(a),
     cdf=lambda x, a: lower_gamma(a, x),
     beyond="sf",
-    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.maximum(x, 0))),
+    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.where(x < 0, 1, x))),
 )
 chi2 = family(
     "chi2",
@@ -142,18 +142,18 @@ t = family(
 )
 
 
-def _log_one_less_exp(x):
-    """Return ``log(1 - exp(-x))`` for positive `x`."""
-    near = x <= math.log(2)
-    low, high = jnp.where(near, x, 1), jnp.where(near, 1, x)
-    return jnp.where(near, lax.log(-lax.expm1(-low)), lax.log1p(-lax.exp(-high)))
+def _expected(z):
+    """Return ``exp(-z)``, or 1097 where it is more: ``exp(-1097)`` is 0 already."""
+    return lax.exp(-jnp.maximum(z, -7))
 
 
-def _log_far_tail(z):
-    """Return ``log(1 - exp(-exp(-z)))``, also where exp(-z) is tiny."""
-    far = z > 20
-    near = _log_one_less_exp(lax.exp(-jnp.where(far, 1, z)))
-    return jnp.where(far, -z - lax.exp(-jnp.where(far, z, 20)) / 2, near)
+def _log_of_rest(z):
+    """Return ``log(1 - exp(-exp(-z)))``; each formula has numbers of its own side."""
+    x = _expected(z)
+    left, right = x > math.log(2), z > 7
+    high = lax.log1p(-lax.exp(-jnp.where(left, x, 1)))
+    low = lax.log(-lax.expm1(-jnp.where(left | right, 1, x)))
+    return jnp.where(right, x * x / 24 - x / 2 - z, jnp.where(left, high, low))
 
 
 def gumbel(name, sign, **probabilities):
@@ -179,8 +179,8 @@ def gumbel(name, sign, **probabilities):
     return distribution(name, "pdf", real=True, **given)
 
 
-_NEAR = {"log": lambda z: -lax.exp(-z), "plain": lambda z: lax.exp(-lax.exp(-z))}
-_REST = {"log": _log_far_tail, "plain": lambda z: -lax.expm1(-lax.exp(-z))}
+_NEAR = {"log": lambda z: -lax.exp(-z), "plain": lambda z: lax.exp(-_expected(z))}
+_REST = {"log": _log_of_rest, "plain": lambda z: -lax.expm1(-_expected(z))}
 gumbel_r = gumbel(
     "gumbel_r",
     1,
