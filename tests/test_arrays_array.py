@@ -22,6 +22,7 @@ from minijax.arrays.array import (
     shape_rules,
 )
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.placement import devices
 from minijax.arrays.settings import enable_x64
 from minijax.core import Primitive, Tracer, impl_rules
@@ -120,6 +121,19 @@ def test_pickle_and_copy(value):
     for other in (copy.copy(array), copy.deepcopy(array)):
         assert other is not array and repr(other) == repr(array)
         assert np.shares_memory(other, array) == (array.size > 0)
+
+
+@pytest.mark.parametrize("kind", "float64 int64 uint64 complex128".split())
+def test_a_pickle_of_64_bits_is_read_in_the_dtype_in_force(kind):
+    numbers = np.array([1, 2, 3], kind)
+    with enable_x64():
+        arrays = asarray_impl(numbers), asarray_impl(numbers[0])
+        written = pickle.dumps(arrays)
+        assert [x.dtype for x in pickle.loads(written)] == [kind, kind]
+    for again, array in zip(pickle.loads(written), arrays):
+        assert again.dtype == canonicalize_dtype(kind) == np.asarray(again).dtype
+        assert again.aval.dtype == again.dtype and again.weak_type == array.weak_type
+        assert np.array_equal(again, array)
 
 
 def test_64_bits():

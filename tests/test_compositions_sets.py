@@ -98,3 +98,22 @@ def test_mistakes():
             jit(call)(jnp.arange(3))
     with pytest.raises(ValueError, match="fill_value must be specified"):
         jnp.unique(jnp.zeros(0), size=2)
+
+
+PARTS = np.array([np.nan, 1, -0.0, 0, np.inf, 2], "float32")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_complex_numbers_with_nan_count_as_one(seed):
+    """Whichever part is NaN; it is the last, as in NumPy."""
+    parts = np.random.default_rng(seed).choice(PARTS, (40, 2))
+    z = parts.view("complex64")[:, 0]
+    values, counts = jnp.unique(z, return_counts=True)
+    nan = np.isnan(z)
+    assert np.isnan(values).sum() == 1 and np.isnan(values[-1])
+    assert counts[-1] == nan.sum() and counts.sum() == z.size
+    assert np.array_equal(values[:-1], np.unique(z[~nan]))
+    each = jnp.unique_values(z)
+    assert np.isnan(each).sum() == np.isnan(each[-nan.sum() :]).sum() == nan.sum()
+    assert np.isnan(jnp.union1d(z, z[nan][:1])).sum() == 1
+    assert np.isnan(jnp.setdiff1d(z, z[~nan])).all()

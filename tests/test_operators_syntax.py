@@ -1,6 +1,7 @@
 """Operators, conversions and methods of arrays and tracers."""
 
 import copy
+import inspect
 import operator
 import pickle
 from typing import NamedTuple
@@ -219,6 +220,11 @@ def test_methods_that_differ_from_functions():
     assert m.astype(int).dtype == np.int32 and m.astype(None).dtype == np.float32
     assert m.astype(int, copy=True).dtype == np.int32
     assert m.to_device(m.device).committed and m.to_device(None) is m
+    assert m.to_device(m.device, stream=None).committed
+    with pytest.raises(NotImplementedError, match="stream argument"):
+        m.to_device(m.device, stream=1)
+    asked = [*inspect.signature(m.__dlpack__).parameters]
+    assert asked == ["stream", "max_version", "dl_device", "copy"]
     assert m.item(1, 2) == m.item(5) == 5.0
     assert m.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     assert m.tobytes() == np.asarray(m).tobytes()

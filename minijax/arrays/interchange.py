@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import EXTENDED, name_of, short_name
+from minijax.arrays.dtypes import EXTENDED, canonicalize_dtype, name_of, short_name
 from minijax.arrays.placement import Device, default_placement
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.core import Array, methods
@@ -215,7 +215,8 @@ class Interchange(Array):
         numbers = self.placement.device.fetch(self._buffer)
         return np.array(numbers.view(), dtype=dtype, copy=copy)
 
-    def __dlpack__(self, *, max_version=None, **kwargs):
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        kwargs = {"stream": stream, "dl_device": dl_device, "copy": copy}
         numbers = self.placement.device.lent(self._buffer)
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
             return lend(numbers.copy(), **kwargs)
@@ -289,7 +290,9 @@ class Interchange(Array):
 
 def _on_default_device(kind, numbers, aval):
     """Return an array of these numbers: what a pickled array becomes."""
-    placement = default_placement()
+    placement, dtype = default_placement(), canonicalize_dtype(aval.dtype)
+    if dtype != aval.dtype:  # 64 bits, and they are off now
+        numbers, aval = numbers.astype(dtype), aval.update(dtype=dtype)
     return kind(placement.device.put(numbers), aval, placement)
 
 

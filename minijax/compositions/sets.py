@@ -94,6 +94,8 @@ def distinct(x, equal_nan=True, size=None, fill_value=None):
     """Return the slices of `x` once, where they are first, which each is, how often."""
     n, rest = len(x), x.shape[1:]
     rows = x.reshape(n, math.prod(rest))
+    if jnp.issubdtype(x.dtype, np.complexfloating):  # either part may be the NaN
+        rows = jnp.where(jnp.isnan(rows), jnp.nan, rows)
     inexact = jnp.issubdtype(x.dtype, np.inexact)
     rows, new, places = sorted_rows(rows, equal_nan and inexact)
     size = as_integer(new.sum() if size is None else size, "size", SIZE_OF_UNIQUE)

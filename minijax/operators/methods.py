@@ -96,8 +96,10 @@ def astype_method(x, dtype, copy=False, device=None):
     return device_put(astype(x, dtype, copy=copy), device)
 
 
-def to_device(x, device):
-    """Return the array on another device."""
+def to_device(x, device, *, stream=None):
+    """Return the array on another device; there are no streams to wait for."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
     return device_put(x, device)
 
 

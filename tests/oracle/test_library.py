@@ -339,3 +339,14 @@ def test_shapes_and_arrays_like_others_are_jax_s():
             value = library.lax.shape_as_value(shape)
             assert (value.tolist(), value.ndim) == ([*shape], 1)
             assert value.dtype == ("int64" if 2**40 in shape and shape else "int32")
+
+
+@pytest.mark.parametrize("name", "unique unique_all union1d setdiff1d setxor1d".split())
+def test_sets_of_complex_numbers_with_nan(name):
+    parts = [np.nan, 1, -0.0, 0, np.inf, -np.inf, 2]
+    pairs = np.array([*itertools.product(parts, parts)], "float32")
+    z = np.random.default_rng(0).permutation(pairs).view("complex64")[:, 0]
+    more = (z[::3],) if name.endswith("1d") else ()
+    ours, theirs = [getattr(m.numpy, name)(z, *more) for m in (minijax, jax)]
+    for x, y in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        assert np.array_equal(x, y, equal_nan=True), name
