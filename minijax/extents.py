@@ -89,6 +89,11 @@ def in_force(variable):
     return extent
 
 
+def is_outside_of_blocks(variable):
+    """Return whether a variable has the value that it has outside of all blocks."""
+    return in_force(variable).before is None
+
+
 class Derived(Extent):
     """An `Extent` whose value is made from the one before, as its block begins.
 

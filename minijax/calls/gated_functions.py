@@ -27,8 +27,9 @@ from minijax.calls.object_layout import (
     require,
 )
 from minijax.calls.words import word
-from minijax.core import EvalTrace, current_trace
+from minijax.core import _current_trace
 from minijax.errors import JaxRuntimeError
+from minijax.extents import is_outside_of_blocks
 from minijax.forgetting.remembering import cache_by_object
 from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
@@ -191,7 +192,7 @@ def is_plain(entry, placement):
       placement: where it runs; None as long as that is not known.
     """
     here = placement is not None and placement.device.platform in ("cpu", "mesh")
-    evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
+    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
     return config.minijax_gate and here and entry is not None and evaluating
 
 
@@ -266,7 +267,7 @@ class GatedCompiled(Compiled):
 
 def try_out(door):
     """Raise `UnknownLayout` unless a gate does for a trial what it should."""
-    evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
+    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
     require(evaluating, "what is in force")
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = surroundings_table(lambda self, *args: args)
