@@ -131,6 +131,7 @@ def called(function, package, name):
         code, closure = function.__code__, function.__closure__
         given = function.__globals__, name, function.__defaults__, closure
         copy = update_wrapper(FunctionType(code, *given), function)
+        copy.__wrapped__ = getattr(function, "__wrapped__", function)
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__name__ = copy.__qualname__ = name
         copy.__module__ = package
