@@ -88,7 +88,6 @@ from minijax.replicas.sharded_arrays import make_array_from_callback as make_arr
 from minijax.replicas.sharded_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from minijax.replicas.sharded_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from minijax.replicas.specifications import shard_map as shard_map
-from minijax.replicas.specifications import without_static as without_static
 from minijax.reverse.backwards import vjp as vjp
 from minijax.reverse.gradients import grad as grad
 from minijax.reverse.gradients import value_and_grad as value_and_grad

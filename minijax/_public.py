@@ -97,7 +97,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "value_and_grad": "minijax.reverse.gradients",
         "vjp": "minijax.reverse.backwards",
         "vmap": "minijax.batching.trace",
-        "without_static": "minijax.replicas.specifications",
     },
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {

@@ -16,6 +16,8 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
+from minijax.errors import present
+
 
 class _Leave(property):
     """The ``__exit__`` of a block is that of its lock; `ExitStack` asks the class."""
@@ -51,7 +53,7 @@ class Extent:
     def __enter__(self) -> Any:
         if self.begun:
             raise RuntimeError("This block has been entered before: make another one.")
-        self.before = self.variable.get()
+        self.before = in_force(self.variable)
         self.lock.acquire(False)
         self.variable.set(self)
         self.begun = True  # Python looks for no signal after an assignment
@@ -66,8 +68,12 @@ class Extent:
 
         @wraps(fun)
         def inside(*args, **kwargs):
-            with self.again():
-                return fun(*args, **kwargs)
+            try:
+                with self.again():
+                    return fun(*args, **kwargs)
+            except Exception as error:
+                present(error)
+                raise
 
         return inside
 

@@ -62,7 +62,7 @@ import minijax._lazy
     "the last one wins": """
 from minijax._registry import Registry
 
-Registry.__setitem__ = Registry.enter
+Registry.__setitem__ = lambda table, key, value: table.enter(key, value)
 import minijax.indexing.updates
 from minijax.operators import methods, syntax
 

@@ -74,7 +74,7 @@ def test_frames_of_a_callback_stay():
 def test_public_functions_are_themselves():
     for f in (jnp.abs, minijax.grad, minijax.tree_util.tree_map):
         assert pickle.loads(pickle.dumps(f)) is f
-    assert jnp.abs is jnp.absolute and minijax.jacobian is minijax.jacrev
+    assert (jnp.abs.__name__, jnp.absolute.__name__) == ("abs", "absolute")
 
 
 @pytest.mark.parametrize("name", "grad vmap value_and_grad jacfwd jacrev jit".split())

@@ -90,7 +90,7 @@ def test_examples_side_by_side():
     assert len(steps) == 1
 
 
-@pytest.mark.parametrize("size, launches", [(9001, 1), (2**14, 1), (2**14 + 1, 3)])
+@pytest.mark.parametrize("size, launches", [(9001, 1), (2**15, 1), (2**15 + 1, 3)])
 def test_a_sum_that_is_divided_by_is_cut_where_it_is_not_joined(size, launches):
     program = on_card(lambda y: y / y.sum(), jnp.zeros(size))
     assert len(program.steps) == launches

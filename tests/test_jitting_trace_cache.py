@@ -8,6 +8,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax.core import current_trace
 from minijax.jitting.arguments import Static
 from minijax.jitting.trace_cache import name_of_program, program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
@@ -123,6 +124,7 @@ def test_programs_die_with_their_function():
     gc.disable()
     try:
         del function
+        assert current_trace().parent is None  # who reads lets go of what has ended
         assert kept() is None
     finally:
         gc.enable()

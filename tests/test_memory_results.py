@@ -174,6 +174,7 @@ def test_the_switch():
         assert result_memory.pool.limit == result_memory.pool.total == 0
         with config.override("minijax_kept_memory", 5000):
             assert result_memory.pool.limit == 5000
+        assert config.minijax_kept_memory == 0  # who reads it is told
         assert result_memory.pool.limit == 0
         for value in (-1, "a lot", 1.5):
             with pytest.raises(ValueError, match="minijax_kept_memory"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import kind_of
 from minijax.errors import JaxprTypeError as JaxprTypeError
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
@@ -98,10 +99,16 @@ def _quote(error):
     return str(error).rstrip(".").replace("{", "{{").replace("}", "}}")
 
 
+def _order_of(number):
+    """Return a number for the kind of a number: what is larger does not fit into it."""
+    return "biufc".index(kind_of(np.asarray(number).dtype).replace("h", "f"))
+
+
 def _check_literal(literal):
     if np.shape(literal.val) != () or literal.aval.shape != ():
         raise _Fault(f"literal {literal.val} is not a scalar")
-    if _type(literal) != typeof(literal.value).str_short():
+    kind, wanted = map(_order_of, (literal.val, literal.value))
+    if _type(literal) != typeof(literal.value).str_short() or kind > wanted:
         raise _Fault(f"literal {literal.val} is not of type {_type(literal)}")
 
 

@@ -58,13 +58,13 @@ def shard_map(
 
     @wraps(f)
     def wrapped(*args):
-        moving, specs, run = without_static(f, args, in_specs)
+        moving, specs, run = _without_static(f, args, in_specs)
         return run_mapped(run, moving, **how | {"in_specs": specs})
 
     return wrapped
 
 
-def without_static(f, args, in_specs):
+def _without_static(f, args, in_specs):
     """Take out of the arguments what is no array and has None as its specification.
 
     Returns:
