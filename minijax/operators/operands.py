@@ -65,34 +65,6 @@ def stretch(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-def chosen_by_truths(x, y):
-    """Return a product with truths: the float where they hold, and 0 elsewhere.
-
-    None if neither operand is an array of bools, if the other one has no floats, or if
-    a program is written down, which keeps the product.
-    """
-    for truths, other in ((x, y), (y, x)):
-        if is_array_of_bools(truths) and kind(other) in "fc" and not is_staged():
-            truths, other = promote_shapes(truths, as_array(other))
-            shape = lax.broadcast_shapes(typeof(truths).shape, typeof(other).shape)
-            cases = stretch(other, shape), stretch(constant(other, 0), shape)
-            return lax.select(stretch(truths, shape), *cases)
-    return None
-
-
-def is_array_of_bools(x):
-    """Return whether `x` holds truths, and is not one that a program knows."""
-    return isinstance(x, (Array, np.ndarray)) and kind(x) == "b"
-
-
-def is_staged():
-    """Return whether what is done now ends in a program that is written down."""
-    trace = current_trace()
-    while trace is not None and not trace.stages:
-        trace = trace.parent
-    return trace is not None
-
-
 def constant(x, value):
     """Return `value` as a literal of the type of `x`, weak if that is weak."""
     aval = typeof(x)
@@ -131,3 +103,31 @@ def check_no_size(size, fill_value):
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
+
+
+def chosen_by_truths(x, y):
+    """Return a product with truths: the float where they hold, and 0 elsewhere.
+
+    None if neither operand is an array of bools, if the other one has no floats, or if
+    a program is written down, which keeps the product.
+    """
+    for truths, other in ((x, y), (y, x)):
+        if is_array_of_bools(truths) and kind(other) in "fc" and not is_staged():
+            truths, other = promote_shapes(truths, as_array(other))
+            shape = lax.broadcast_shapes(typeof(truths).shape, typeof(other).shape)
+            cases = stretch(other, shape), stretch(constant(other, 0), shape)
+            return lax.select(stretch(truths, shape), *cases)
+    return None
+
+
+def is_array_of_bools(x):
+    """Return whether `x` holds truths, and is not one that a program knows."""
+    return isinstance(x, (Array, np.ndarray)) and kind(x) == "b"
+
+
+def is_staged():
+    """Return whether what is done now ends in a program that is written down."""
+    trace = current_trace()
+    while trace is not None and not trace.stages:
+        trace = trace.parent
+    return trace is not None
