@@ -129,9 +129,8 @@ def unexchange(ct, x, split_axis, concat_axis, **params):
     return lax.all_to_all_p.bind(ct, **places, **params)[0]
 
 
-psum_transpose = transposes(
-    lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0]
-)
+transposes(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0])
+psum_transpose = transpose_rules[lax.psum_p]
 transposes(lax.ppermute_p, unpermute)
 transposes(lax.all_gather_p, ungather)
 transposes(lax.reduce_scatter_p, unscatter)

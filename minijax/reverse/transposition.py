@@ -57,7 +57,6 @@ def transposes(primitive, *parts, bilinear=False):
         ]
 
     transpose_rules[primitive] = rule
-    return rule
 
 
 def refuse_nonlinear(primitive, parts, linear, bilinear):
