@@ -180,5 +180,6 @@ def trace_to_jaxpr(fun, avals, origin=None):
     """
     trace = JaxprTrace(current_trace(), origin)
     with lifetime(trace):
-        outs = fun(*map(trace.new_input, avals))
-        return trace.to_jaxpr(outs)
+        made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
+    current_trace()  # who reads it lets go of the trace that has ended
+    return made

@@ -103,6 +103,7 @@ def program_of(call, statics=(), hoist=False):
             with lifetime(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
                 outs = call.__call__(*map(trace.new_input, call.avals))
                 jaxpr, consts = trace.to_jaxpr(outs)
+            current_trace()  # who reads it lets go of the trace that has ended
             program = _closed(call, key, jaxpr, consts)
             alone = not any(isinstance(x, Tracer) for x in program.captured)
             once.offer(key, program, alone)
