@@ -61,7 +61,6 @@ from minijax.doorways.dtype_names import float0 as float0
 from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies
 from minijax.forgetting.policies import remat as remat
 from minijax.forgetting.rematerialisation import checkpoint as checkpoint
-from minijax.jaxprs.shape_structs import ARRAYS as ARRAYS
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr

@@ -3,7 +3,6 @@
 
 PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
-        "ARRAYS": "minijax.jaxprs.shape_structs",
         "Array": "minijax.core",
         "Device": "minijax.arrays.placement",
         "NamedSharding": "minijax.spmd.public_constraints",
@@ -1671,7 +1670,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "flatten_one_level_with_keys": "minijax.pytrees.registration",
         "is_tree_node": "minijax.pytrees.registration",
         "keystr": "minijax.pytrees.key_paths",
-        "promising": "minijax.pytrees.node_kinds",
         "register_dataclass": "minijax.pytrees.registration",
         "register_pytree_node": "minijax.pytrees.node_kinds",
         "register_pytree_node_class": "minijax.pytrees.registration",

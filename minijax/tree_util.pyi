@@ -8,7 +8,6 @@ from minijax.pytrees.key_paths import KeyEntry as KeyEntry
 from minijax.pytrees.key_paths import KeyPath as KeyPath
 from minijax.pytrees.key_paths import SequenceKey as SequenceKey
 from minijax.pytrees.key_paths import keystr as keystr
-from minijax.pytrees.node_kinds import promising as promising
 from minijax.pytrees.node_kinds import register_pytree_node as register_pytree_node
 from minijax.pytrees.operations import all_leaves as all_leaves
 from minijax.pytrees.operations import tree_all as tree_all

@@ -100,7 +100,8 @@ UNEVEN_SLOPES = {
 # Functions whose slopes differ from JAX's at some points, and what JAX's are there.
 SLOPES_FROM_JAX = {
     **dict.fromkeys(
-        ["lax.acosh", "numpy.acosh"], "numbers below -1, where acosh is NaN"
+        ["lax.acosh", "numpy.acosh", "numpy.arccosh"],
+        "numbers below -1, where acosh is NaN",
     ),
     **dict.fromkeys(["numpy.i0", "scipy.special.i0"], "1 at 0; NaN where it overflows"),
     "numpy.sinc": "a quotient's near 0, where it cancels: 1 % of it at 1e-4",

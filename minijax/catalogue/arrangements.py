@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.avals import typeof
 from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.arrays.interchange import promised
 from minijax.core import Array
@@ -224,7 +225,10 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.diagflat``.
     """
-    return diag(ravel(arraylike("diagflat", v)), k)
+    v = ravel(arraylike("diagflat", v))
+    if typeof(v).weak_type:
+        v = lax.convert_element_type(v, v.dtype)
+    return diag(v, k)
 
 
 def delete(

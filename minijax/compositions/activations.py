@@ -154,7 +154,7 @@ def sparse_plus(x: ArrayLike) -> Array:
     Reference: ``jax.nn.sparse_plus``.
     """
     z = arraylike("sparse_plus", x)
-    middle = jnp.where(abs(z) < 1.0, z, 0.0)  # its square is finite
+    middle = jnp.where(abs(z) >= 1.0, 0.0, z)  # its square is finite
     between = jnp.where(z >= 1.0, z, (middle + 1.0) ** 2 / 4)
     return jnp.where(z <= -1.0, 0.0, between)
 

@@ -20,7 +20,7 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
 from minijax.operators.operands import kind
-from minijax.pytrees.node_kinds import promising
+from minijax.pytrees.node_kinds import _promising
 from minijax.pytrees.operations import kept_promises
 from minijax.typing import ArrayLike
 
@@ -97,7 +97,7 @@ class ufunc:
         try:
             if out is not None or where is not None:
                 refuse(repr(self), out=out, where=where)
-            return self._call(*(kept_promises(args) if promising else args))
+            return self._call(*(kept_promises(args) if _promising else args))
         except Exception as error:  # here, since one more call would cost time
             present(error)
             raise

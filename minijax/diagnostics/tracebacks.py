@@ -17,7 +17,7 @@ from minijax.arrays.settings import config
 from minijax.diagnostics.frames import linked, steps_of
 from minijax.diagnostics.user_lines import is_ours
 from minijax.errors import present, presenters
-from minijax.pytrees.node_kinds import promising
+from minijax.pytrees.node_kinds import _promising
 from minijax.pytrees.operations import kept_promises
 
 # Code that the package runs on its way, and that is no user's.
@@ -135,7 +135,7 @@ def guarded(function, keeps_promises=False):
     @functools.wraps(function)
     def guard(*args, **kwargs):
         try:
-            if promising and keeps_promises:
+            if _promising and keeps_promises:
                 args, kwargs = kept_promises((args, kwargs))
             result = function(*args, **kwargs)
         except Exception as error:

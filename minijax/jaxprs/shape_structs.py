@@ -15,7 +15,7 @@ from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
 from minijax.arrays.sharding_types import ManualAxisType, Sharding
 from minijax.core import Array, Tracer
 
-ARRAYS = (Array, np.ndarray, np.generic)
+_ARRAYS = (Array, np.ndarray, np.generic)
 
 
 class ShapeDtypeStruct:
@@ -66,7 +66,7 @@ class ShapeDtypeStruct:
             return x if isinstance(x, cls) else struct_of(x)
         is_placed = not isinstance(x, Tracer) and getattr(x, "committed", True)
         sharding = getattr(x, "sharding", None) if is_placed else None
-        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, ARRAYS):
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, _ARRAYS):
             return cls(x.shape, canonicalize_dtype(x.dtype), sharding=sharding)
         return struct_of(typeof(x), sharding)
 

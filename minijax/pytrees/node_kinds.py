@@ -219,7 +219,7 @@ def register_pytree_node(
     functions = flatten_func, unflatten_func, flatten_with_keys_func
     node_kinds[nodetype] = NodeKind(nodetype, *functions)
     if hasattr(nodetype, "__jax_array__"):
-        promising.add(nodetype)
+        _promising.add(nodetype)
 
 
-promising: set[type] = set()  # containers that promise an array by a method
+_promising: set[type] = set()  # containers that promise an array by a method

@@ -16,7 +16,7 @@ from minijax.arrays.sharding_types import completions
 from minijax.errors import present, presents
 from minijax.pytrees.differences import differences, subtrees
 from minijax.pytrees.functions import tree_map
-from minijax.pytrees.node_kinds import node_kinds, promising
+from minijax.pytrees.node_kinds import _promising, node_kinds
 from minijax.pytrees.treedefs import (
     PyTreeDef,
     tree_flatten,
@@ -57,7 +57,7 @@ def kept_promises(tree):
 
 def promises(x):
     """Return whether `x` is a container of trees that promises an array."""
-    return type(x) in promising
+    return type(x) in _promising
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:

@@ -29,7 +29,10 @@ def difference(ours, theirs):
 def test_calls(text):
     ours, theirs = (answer(text, lib.numpy) for lib in (minijax, jax))
     if isinstance(theirs, Exception):
-        assert isinstance(ours, type(theirs)) or isinstance(theirs, type(ours)), ours
+        said = str(theirs)  # by a line of JAX's own, of an argument without axes
+        inside = " unsized " in said or said == "tuple index out of range"
+        expected = (type(theirs), ValueError) if inside else type(theirs)
+        assert isinstance(ours, expected) or isinstance(theirs, type(ours)), ours
         return
     pairs = zip(leaves(ours), leaves(theirs), strict=True)
     assert not any(difference(*pair) for pair in pairs), f"{ours!r}, JAX: {theirs!r}"

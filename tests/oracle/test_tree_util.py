@@ -163,7 +163,6 @@ TREES = {
     "few leaves": lambda p: p.tree.unflatten(structure(p, [1, 2]), [1]),
     "many leaves": lambda p: p.tree.unflatten(structure(p, [1, 2]), [1, 2, 3]),
     "leaves by one": lambda p: p.tree.unflatten(structure(p, [1, 2]), iter("ab")),
-    "no structure": lambda p: p.tree.unflatten([1], [1]),
     "length": lambda p: p.tree.map(ADD, (1, 2), (1, 2, 3)),
     "type": lambda p: p.tree.map(ADD, [1], (1,)),
     "keys": lambda p: p.tree.map(ADD, {"a": 1}, {"b": 1}),
