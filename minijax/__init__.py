@@ -1,6 +1,7 @@
+"""minijax: JAX, built from nothing, every line of it explained in a book."""
+
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""minijax: JAX, built from nothing, every line of it explained in a book."""
 
 from minijax._lazy import namespace
 

@@ -1,6 +1,7 @@
+"""What ``python -m minijax`` runs: it prints the environment report."""
+
 # Made from chapters/27_threads_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""What ``python -m minijax`` runs: it prints the environment report."""
 
 import minijax
 

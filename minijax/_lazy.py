@@ -1,6 +1,7 @@
+"""Names that import their module when they are first used (PEP 562)."""
+
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Names that import their module when they are first used (PEP 562)."""
 
 import gc
 import os

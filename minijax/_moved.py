@@ -1,9 +1,10 @@
-# Made from chapters/01_interception_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Public names that JAX has moved or removed, by the module in which they were.
 
 For a name that moved, where it is now; for one that was removed, what JAX says.
 """
+
+# Made from chapters/01_interception_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 _TYPES_AND_TRACES = """
     DropVar Effect Effects check_jaxpr concrete_or_error find_top_trace gensym

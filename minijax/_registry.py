@@ -1,6 +1,7 @@
+"""Tables that the floors of the package fill: each key once."""
+
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Tables that the floors of the package fill: each key once."""
 
 from minijax._lazy import is_importing
 

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Names for values that may be kept, and what a derivative keeps.
 
 Reference: ``jax.ad_checkpoint``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

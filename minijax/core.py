@@ -1,5 +1,3 @@
-# Made from chapters/01_interception.md by `make chapter`;
-# edit the chapter, not this file.
 """Values, primitives, rule tables and traces: how a running function is watched.
 
 A *primitive* is an operation with a name and no meaning. A *rule table* is one
@@ -9,6 +7,9 @@ meaning: it maps primitives to rules. A *trace* decides which table is asked, an
 The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer``,
 ``set_current_trace``).
 """
+
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import TYPE_CHECKING, Any
 

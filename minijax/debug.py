@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Looking at values while a program runs: `print`, `log`, `callback`, `breakpoint`.
 
 Reference: ``jax.debug``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import awake, called
 from minijax.callbacks.debugger import debug_breakpoint

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Joining the other processes of a job.
 
 Reference: ``jax.distributed``.
 """
+
+# Made from chapters/37_machines_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Arrays of other libraries, in the memory where they are.
 
 Reference: ``jax.dlpack``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/01_interception_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Errors that users meet, under the names that JAX gives them.
 
 Reference: ``jax.errors``.
 """
+
+# Made from chapters/01_interception_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 import sys

@@ -1,5 +1,3 @@
-# Made from chapters/01_interception_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Dynamic extent: values that are in force until a ``with`` block ends.
 
 Ctrl-C raises an exception where Python looks for signals: as a function begins, as a
@@ -8,6 +6,9 @@ line. That of a lock is C: whatever happens, `with` does not leave a lock locked
 is in force here is what is locked, and it ends with its block although nobody puts the
 old value back.
 """
+
+# Made from chapters/01_interception_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import threading
 from contextvars import ContextVar

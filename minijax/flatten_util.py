@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """A tree of arrays as one long vector.
 
 Reference: ``jax.flatten_util``.
 """
+
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The functions of `minijax.tree_util` under shorter names: ``tree.map``.
 
 Reference: ``jax.tree``.
 """
+
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from importlib import import_module
 

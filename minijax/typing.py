@@ -1,9 +1,10 @@
-# Made from chapters/01_interception.md by `make chapter`;
-# edit the chapter, not this file.
 """Types for the annotations of functions: what may stand for an array.
 
 Reference: ``jax.typing``.
 """
+
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from book.tools import files, laws, public
-from book.tools.modules import Package
+from book.tools.modules import Module, Package
 from book.tools.public import Tables
 from book.tools.render import front, render
 from book.tools.source import (
@@ -25,6 +25,7 @@ from book.tools.source import (
     Chapter,
     Floor,
     chapter_paths,
+    find_chapter,
     floor,
     floor_of,
     read_chapter,
@@ -32,7 +33,8 @@ from book.tools.source import (
 )
 
 EMPTY = '"""The package before the first chapter: nothing yet."""\n'
-HEAD = "# Made from chapters/"
+MADE = re.compile(r"^# Made from chapters/(\w+)\.md", re.MULTILINE)
+AMENDED = re.compile(r"^# Amended in chapters/(\w+)\.md", re.MULTILINE)
 Files = dict[str, str]
 
 
@@ -56,7 +58,8 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     chapter = next(c for c in chapters if c.floor == wanted)
     laws.check_house(package)
     laws.check(package, chapter)
-    made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
+    own = [*package.of(chapter), *_amended_by(chapter, package, folder)]
+    made = {f"{m.path}.py": render(package, m) for m in own}
     markers = _markers(package).items()
     made |= {marker: front(chapter) for marker, maker in markers if maker is chapter}
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
@@ -66,11 +69,31 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     return made | _shared(tables, texts | made)
 
 
+def _amended_by(chapter: Chapter, package: Package, folder: Path) -> list[Module]:
+    """The modules of other chapters which this one amends, or did when it was made."""
+    found = []
+    for module in package.modules.values():
+        path = folder / f"{module.path}.py"
+        before = AMENDED.findall(path.read_text()) if path.exists() else []
+        now = [cell.chapter for cell in module.amending]
+        if chapter.name in (*before, *now):
+            found.append(module)
+    return found
+
+
 def made_by(path: Path) -> Floor | None:
-    """The floor which its first line names, if a chapter made this file."""
-    head = path.read_text(encoding="utf-8").partition("\n")[0]
-    name = head.removeprefix(HEAD).partition(".")[0]
-    return floor(name) if head.startswith(HEAD) else None
+    """The floor of the chapter that made this file, or None."""
+    return _maker(path.read_text(encoding="utf-8"))
+
+
+def _maker(text: str) -> Floor | None:
+    made = MADE.search(text)
+    return floor(made[1]) if made else None
+
+
+def amenders(text: str) -> list[Floor]:
+    """The floors of the chapters that amend a module with this text."""
+    return [floor(name) for name in AMENDED.findall(text)]
 
 
 def dotted(path: str) -> str:
@@ -87,11 +110,22 @@ def left_over(wanted: Floor, made: Files, folder: Path) -> list[str]:
 
 def below(wanted: Floor, folder: Path) -> Files:
     """The part of the package in the folder which the lower floors have made."""
-    makers = {path: made_by(folder / path) for path in _present(folder)}
-    kept = {path for path, maker in makers.items() if maker and maker < wanted}
-    made = {path: (folder / path).read_text(encoding="utf-8") for path in kept}
-    tables = public.only(public.read(folder), {dotted(path) for path in kept})
+    texts = {path: (folder / path).read_text("utf-8") for path in _present(folder)}
+    made = {p: t for p, t in texts.items() if (maker := _maker(t)) and maker < wanted}
+    grown = {p: t for p, t in made.items() if any(a >= wanted for a in amenders(t))}
+    made |= _before(wanted, grown)
+    tables = public.only(public.read(folder), {dotted(path) for path in made})
     return {"__init__.py": EMPTY} | made | _shared(tables, made)
+
+
+def _before(wanted: Floor, texts: Files) -> Files:
+    """Modules as the lower floors left them, which have grown above."""
+    pages = {_maker(text) for text in texts.values()}
+    pages |= {page for text in texts.values() for page in amenders(text)}
+    lower = [page for page in pages if page and page < wanted]
+    package = Package([read_chapter(path) for path in map(find_chapter, sorted(lower))])
+    paths = [path.removesuffix(".py") for path in texts]
+    return {f"{path}.py": render(package, package.modules[path]) for path in paths}
 
 
 def write_lower_floors(wanted: Floor, folder: Path) -> None:

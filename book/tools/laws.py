@@ -21,6 +21,7 @@ def check(package: Package, chapter: Chapter) -> None:
         _check_exports_nothing(chapter)
         return
     _check_redefinitions(chapter)
+    _check_amendments(package, chapter)
     _check_cycles(package, chapter)
     for cell in chapter.cells:
         try:
@@ -154,9 +155,19 @@ def _check_exports_nothing(chapter: Chapter) -> None:
             raise BookError(f"{cell.place}: the prologue exports nothing")
 
 
+def _check_amendments(package: Package, chapter: Chapter) -> None:
+    """Refuse an amendment that no later cell of its page can use."""
+    for cell in chapter.cells:
+        later = chapter.cells[cell.index :]
+        if cell.amends and not any(not other.module for other in later):
+            raise BookError(f"{cell.place}: no cell below uses {cell.amends[0]}")
+        if cell.amends:
+            _ = package.modules[str(cell.module)].changes
+
+
 def _check_redefinitions(chapter: Chapter) -> None:
     owners: dict[str, Cell] = {}
-    for cell in chapter.cells:
+    for cell in (cell for cell in chapter.cells if not cell.amends):
         for name in sorted(_bound(cell)):
             first = owners.get(name)
             hook = name.startswith("__") and first and first.module != cell.module
@@ -187,6 +198,8 @@ def _check_import(
         pairs = [(node.module or "", alias.name) for alias in node.names]
     else:
         pairs = [(a.name, "") for a in node.names if a.name != PACKAGE]
+    if cell.amends:  # its code runs in a module of a lower page
+        chapter = package.modules[str(cell.module)].chapter
     for source, name in pairs:
         inside = source.split(".")[0] == PACKAGE and source != f"{PACKAGE}._public"
         if not inside or (source, name) == (PACKAGE, "_public"):
@@ -199,7 +212,8 @@ def _check_import(
         if name and owner.dotted == source and not owner.may_have(name):
             where = _homes(package, name)
             raise BookError(f"{cell.place}: {source} does not define {name}{where}")
-        if owner.chapter.floor >= chapter.floor:
+        inside = bool(cell.amends) and owner.chapter is chapter
+        if owner.chapter.floor >= chapter.floor and not inside:
             raise BookError(f"{cell.place}: {_upwards(spelt, owner.chapter, chapter)}")
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from book.tools import page, syntax
+from book.tools.amendments import Change
 from book.tools.modules import Module, Package
 from book.tools.source import PACKAGE, PARTS, Cell, Chapter, read_chapters, slug
 
@@ -141,8 +142,50 @@ def target(module: Module, cell: Cell, name: str) -> Target:
     return Target(where, PREFIX + name, says.replace("`", ""), section)
 
 
+def growth(cell: Cell, index: Index) -> list[tuple[str, Target]]:
+    """Where the definitions of a cell had their last version, and have the next one.
+
+    Returns:
+      Pairs of what a link says and where it leads.
+    """
+    module = index.package.modules[str(cell.module)]
+    found = []
+    for name in cell.amends or sorted(syntax.defined(cell.code)):
+        steps = [c for c in module.changes if _is_of(c.name, name, bool(cell.amends))]
+        if cell.amends:
+            at = [change.cell for change in steps].index(cell)
+            first = index.targets.get((module.dotted, name.partition(".")[0]))
+            before = _version(steps[at - 1]) if at else first
+            if before:
+                found.append((f"{name} as in {_chapter_of(before, index)}", before))
+            steps = steps[at + 1 :]
+        for change in {c.name: c for c in reversed(steps)}.values():
+            place = _version(change)
+            found.append((f"{change.name} grows in {_chapter_of(place, index)}", place))
+    return found
+
+
+def _is_of(changed: str, name: str, alone: bool) -> bool:
+    """Whether this is the definition, or, unless `alone`, an entry of that class."""
+    return changed == name or (not alone and changed.startswith(f"{name}."))
+
+
+def _version(change: Change) -> Target:
+    """The place of a later version of a definition."""
+    page, name = f"chapters/{change.cell.chapter}", change.name
+    return Target(page, f"amend-{name}", f"{name}, amended")
+
+
+def _chapter_of(place: Target, index: Index) -> str:
+    name = place.page.rpartition("/")[2]
+    chapter = next(each for each in index.chapters if each.name == name)
+    return f"chapter {chapter.title.partition(' · ')[0]}"
+
+
 def anchors(cell: Cell, index: Index) -> list[str]:
     """The anchors of a cell, one for each name that it defines."""
+    if cell.amends:
+        return [f"amend-{name}" for name in cell.amends]
     names = sorted(syntax.defined(cell.code)) if cell.module else []
     found = [index.targets.get((_dotted(cell), name)) for name in names]
     return [place.anchor for place in found if place]
@@ -181,6 +224,19 @@ def into_html(html: str, links: list[Link], address: Address) -> str:
             at += len(unescape(piece))
             out.append("</a>" if at in ends else "")
     return "".join(out)
+
+
+def with_marks(html: str, marks: list[str]) -> str:
+    """Code with colours, in which lines go (`-`) and lines come (`+`)."""
+    if not any(marks):
+        return html
+    head, opening, rest = html.partition("<pre>")
+    body, closing, end = rest.rpartition("</pre>")
+    lines = []
+    for mark, line in zip(marks, body.removesuffix("\n").split("\n"), strict=True):
+        tag = {"-": "del", "+": "ins"}.get(mark)
+        lines.append(f"<{tag}>{line}\n</{tag}>" if tag else f"{line}\n")
+    return "".join([head, opening, *lines, closing, end])
 
 
 def _pieces(html: str, marks: list[int]) -> Iterator[str]:

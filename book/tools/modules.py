@@ -4,17 +4,22 @@ import ast
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from book.tools import syntax
+from book.tools import amendments, syntax
+from book.tools.amendments import Change
 from book.tools.source import DOORS, PACKAGE, BookError, Cell, Chapter
 
 
 @dataclass(eq=False)
 class Module:
-    """A module in the making: its path without `.py`, its chapter and its cells."""
+    """A module in the making: its path without `.py`, its chapter and its cells.
+
+    `amending` are the cells of later pages that give definitions their next version.
+    """
 
     path: str
     chapter: Chapter
     cells: list[Cell] = field(default_factory=list)
+    amending: list[Cell] = field(default_factory=list)
 
     @property
     def dotted(self) -> str:
@@ -23,9 +28,23 @@ class Module:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @cached_property
+    def _grown(self) -> tuple[list[str], list[Change]]:
+        return amendments.amended([cell.code for cell in self.cells], self.amending)
+
+    @property
+    def texts(self) -> list[str]:
+        """The cells as they stand in the chapter, with what later pages amend."""
+        return self._grown[0]
+
+    @property
+    def changes(self) -> list[Change]:
+        """What later pages amend, the lowest first."""
+        return self._grown[1]
+
+    @cached_property
     def code(self) -> str:
-        """The cells one after the other, as they stand in the chapter."""
-        return "\n\n\n".join(cell.code.strip("\n") for cell in self.cells)
+        """The cells one after the other."""
+        return "\n\n\n".join(text.strip("\n") for text in self.texts)
 
     @cached_property
     def defined(self) -> set[str]:
@@ -63,8 +82,15 @@ class Module:
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
         """`(name, statement)` for all that its cells import at top level."""
-        found = [syntax.import_lines(node) for node in syntax.imports(self.code)]
-        return [pair for pairs in found for pair in pairs]
+        texts = [self.code, *(cell.code for cell in self.amending)]
+        nodes = [node for text in texts for node in syntax.imports(text)]
+        found = [pair for node in nodes for pair in syntax.import_lines(node)]
+        if not self.amending:
+            return found
+        before = "\n\n\n".join(cell.code for cell in self.cells)
+        gone = _names_in(before) - _names_in(self.code)
+        kept = _names_in(self.code) | ({name for name, _ in found} - gone)
+        return [(name, line) for name, line in found if name in kept]
 
 
 class Package:
@@ -75,8 +101,12 @@ class Package:
         self.modules: dict[str, Module] = {}
         for chapter in chapters:
             for cell in chapter.cells:
-                if cell.module:
+                if cell.module and not cell.amends:
                     self._add(chapter, cell)
+        for chapter in sorted(chapters, key=lambda chapter: chapter.floor):
+            for cell in chapter.cells:
+                if cell.amends:
+                    self._amend(chapter, cell)
         self.by_name = {module.dotted: module for module in self.modules.values()}
 
     def _add(self, chapter: Chapter, cell: Cell) -> None:
@@ -90,6 +120,18 @@ class Package:
             )
         _check_syntax(cell)
         module.cells.append(cell)
+
+    def _amend(self, chapter: Chapter, cell: Cell) -> None:
+        module = self.modules.get(str(cell.module))
+        if module is None:
+            raise BookError(f"{cell.place}: no chapter exports {cell.module}")
+        if module.chapter.floor >= chapter.floor:
+            raise BookError(
+                f"{cell.place}: {cell.module} is of {module.chapter.name}, and a page "
+                "amends what a lower page made"
+            )
+        _check_syntax(cell)
+        module.amending.append(cell)
 
     def of(self, chapter: Chapter) -> list[Module]:
         """The modules which this chapter owns."""
@@ -173,6 +215,10 @@ def definitions(chapters: list[Chapter]) -> dict[tuple[str, str], Cell]:
         for name in sorted(syntax.defined(cell.code))
         if not name.startswith("_")
     }
+
+
+def _names_in(code: str) -> set[str]:
+    return syntax.used(code) | syntax.annotated(code)
 
 
 def _check_syntax(cell: Cell) -> None:

@@ -14,6 +14,7 @@ their stored outputs stay.
 """
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
+from book.helper.amending import MARK, USED, pieces
 from book.tools import folds
 from book.tools.export import write_lower_floors
 from book.tools.source import (
@@ -73,7 +75,7 @@ def convert(text: Path) -> Notebook:
     body = "\n".join(lines[after_front_matter(lines) :])
     book = jupytext.reads(body, fmt="md:myst")
     for cell in book.cells:
-        cell.source = cell.source.strip("\n")
+        cell.source = as_magic(cell.source.strip("\n"))
         if HIDDEN & {*cell.metadata.get("tags", ())}:
             cell.metadata.update(cellView="form", jupyter={"source_hidden": True})
     ids = cell_ids([(cell.cell_type, cell.source) for cell in book.cells])
@@ -83,6 +85,11 @@ def convert(text: Path) -> Notebook:
     book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     book.nbformat, book.nbformat_minor = 4, 5
     return book
+
+
+def as_magic(source: str) -> str:
+    """The text of a cell as a notebook has it: a cell that amends acts when it runs."""
+    return re.sub(r"^#\| amend ", "%%amend ", source)
 
 
 def add_titles(book: Notebook, chapter: Chapter) -> None:
@@ -124,6 +131,7 @@ def execute(book: Notebook, package: Path = ROOT) -> None:
       package: the folder which holds the `minijax` to run on.
     """
     path = os.pathsep.join(dict.fromkeys([str(package), str(ROOT)]))
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path}
     client = NotebookClient(
         book,
         timeout=SECONDS_PER_CELL,
@@ -133,7 +141,25 @@ def execute(book: Notebook, package: Path = ROOT) -> None:
         skip_cells_with_tag="no-run" if has_gpu() else "gpu",
         resources={"metadata": {"path": str(CHAPTERS)}},
     )
-    client.execute(env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path})
+    with tempfile.NamedTemporaryFile(mode="r") as used:
+        client.execute(env={**environment, USED: used.name})
+        ran = used.read().split()
+    if unused := [name for name in amended(book) if name not in ran]:
+        raise BookError(f"no cell uses the new version of {', '.join(unused)}")
+
+
+def amended(book: Notebook) -> list[str]:
+    """The functions and methods of which a notebook has new versions."""
+    found = []
+    for cell in book.cells:
+        head, _, code = cell.source.partition("\n")
+        if head.startswith("%%amend ") and (mark := MARK.fullmatch(head[8:])):
+            parts = pieces(code, mark["names"].split(", "))
+            found += [p.name for p in parts if p.name and isinstance(p.node, FUNCTION)]
+    return found
+
+
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def tidy(book: Notebook, package: Path = ROOT) -> None:
@@ -221,7 +247,7 @@ def _package_for(text: Path, given: Path | None) -> Iterator[Path]:
 def _run(book: Notebook, text: Path, package: Path) -> None:
     try:
         execute(book, package)
-    except (CellExecutionError, CellTimeoutError) as error:
+    except (CellExecutionError, CellTimeoutError, BookError) as error:
         print("failed", flush=True)
         why = without_paths(str(error), package)
         raise BookError(f"chapters/{text.name}: {why}") from None

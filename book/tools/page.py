@@ -2,21 +2,26 @@
 
 Of a docstring the first line is shown. Imports at the top level, and the cell that
 installs the package, are out of sight; so is a cell in which nothing else is left. The
-line `#| export jaxpr` becomes a caption that says where the code goes.
+line `#| export jaxpr` becomes a caption that says where the code goes. A cell that
+amends a definition shows the lines that go and the lines that come.
 """
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cache
 
-from book.tools import syntax
+from book.tools import amendments, syntax
+from book.tools.amendments import Change
 from book.tools.source import PACKAGE, Cell, Chapter
 
+Changes = Callable[[], dict[str, list[Change]]]
 _OPENING = re.compile(r"""(\s*\w?(\"{3}|'{3}))\\?(.*)""")
 _INSTALLS = re.compile(r"^\s*%pip install", re.MULTILINE)
 _ENDS = (".", "!", "?", ":")
 EXPORTED_TO = "exported_to"  # metadata of a cell on the page: the path of its module
 NUMBER = "number"  # and its place among the cells of the chapter
+MARKS = "marks"  # of an amendment, line by line: goes (-), comes (+), stays
 
 
 @cache
@@ -55,11 +60,12 @@ def _says_something(text: str) -> bool:
     return comments or any(not _is_text(node) for node in body)
 
 
-def edit(cells: list[dict], chapter: Chapter) -> None:
+def edit(cells: list[dict], chapter: Chapter, changes: Changes = dict) -> None:
     """Bring the cells of a notebook, as JSON has them, to what the page shows.
 
     Args:
       cells: cells of the notebook made from the chapter; they are changed.
+      changes: returns what the amendments of all pages change, by module.
     """
     made = [cell for cell in cells if cell["cell_type"] == "code"]
     for entry, cell in zip(made, chapter.cells, strict=True):
@@ -69,6 +75,10 @@ def edit(cells: list[dict], chapter: Chapter) -> None:
         if not is_seen(chapter, cell):
             tag = "remove-input" if entry["outputs"] else "remove-cell"
             entry["metadata"].setdefault("tags", []).append(tag)
+        elif cell.amends:
+            lines = amendments.marked(changes()[str(cell.module)], cell)
+            entry["source"] = "\n".join(line for _, line in lines)
+            entry["metadata"][MARKS] = [mark for mark, _ in lines]
         elif not chapter.looks_ahead:  # the prologue is for people who type along
             entry["source"] = shown(cell)
 

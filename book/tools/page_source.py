@@ -1,7 +1,8 @@
 """A Sphinx extension: pages show less of a cell than its notebook holds.
 
 Notebooks are read as `book.tools.page` shows them, modules are captions of their code,
-a fold is announced by its title, and a name in code leads to its definition.
+a fold is announced by its title, and a name in code leads to its definition. Where a
+definition grows, its first version leads to the next ones, and these lead back.
 """
 
 import functools
@@ -16,6 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 from book.tools import links, page
+from book.tools.amendments import Change
 from book.tools.source import CHAPTERS, read_chapter
 
 
@@ -25,8 +27,14 @@ def edit_source(app: Sphinx, docname: str, content: list[str]) -> None:
     text = CHAPTERS / f"{name}.md"
     if folder == CHAPTERS.name and text.exists():
         book = json.loads(content[0])
-        page.edit(book["cells"], read_chapter(text))
+        page.edit(book["cells"], read_chapter(text), changes)
         content[0] = json.dumps(book, ensure_ascii=False)
+
+
+def changes() -> dict[str, list[Change]]:
+    """What the amendments of all pages change, by the paths of modules."""
+    modules = links.index().package.modules
+    return {path: module.changes for path, module in modules.items()}
 
 
 def add_captions(app: Sphinx, tree: nodes.document) -> None:
@@ -35,6 +43,21 @@ def add_captions(app: Sphinx, tree: nodes.document) -> None:
         path = source.parent.get("cell_metadata", {}).get(page.EXPORTED_TO)
         if path:
             source.insert(0, nodes.paragraph(path, path, classes=["exported-to"]))
+
+
+def add_growth(app: Sphinx, tree: nodes.document) -> None:
+    """Lead from the caption of a definition to its last version and to the next."""
+    here, index = app.env.docname, links.index()
+    chapters = {f"{CHAPTERS.name}/{each.name}": each for each in index.chapters}
+    for source in tree.findall(_is_source):
+        metadata = source.parent.get("cell_metadata", {})
+        if page.EXPORTED_TO not in metadata:
+            continue
+        cell = chapters[here].cells[metadata[page.NUMBER] - 1]
+        for says, place in links.growth(cell, index):
+            way = address(app.builder, here, place)
+            link = nodes.reference("", says, refuri=way, internal=True)
+            source[0] += [nodes.Text(" · "), link]
 
 
 def add_numbers(app: Sphinx, tree: nodes.document) -> None:
@@ -65,6 +88,7 @@ def add_links(app: Sphinx, tree: nodes.document) -> None:
             cell, scope = scopes[number]
             new = LinkedCode(old.rawsource, old.rawsource, **old.attributes)
             new["ids"] = [*old["ids"], *links.anchors(cell, index)]
+            new["marks"] = source.parent["cell_metadata"].get(page.MARKS, [])
             found = links.in_code(old.rawsource, scope, index)
             new["links"] = [x for x in found if x.target.anchor not in new["ids"]]
             old.replace_self(new)
@@ -77,7 +101,7 @@ def write_code(translator: Any, node: LinkedCode) -> None:
         translator.visit_literal_block(node)
     way = functools.partial(address, builder, here)
     linked = links.into_html(translator.body[-1], node["links"], way)
-    translator.body[-1] = linked
+    translator.body[-1] = links.with_marks(linked, node["marks"])
     raise nodes.SkipNode
 
 
@@ -139,6 +163,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", edit_source)
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
+    app.connect("doctree-read", add_growth)
     app.connect("doctree-read", add_numbers)
     app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

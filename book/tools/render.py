@@ -3,6 +3,7 @@
 import ast
 
 from book.tools import modules, syntax
+from book.tools.amendments import stamp
 from book.tools.modules import Module, Package
 from book.tools.source import CHAPTERS, Chapter, read_chapter
 
@@ -20,21 +21,23 @@ def front(chapter: Chapter) -> str:
     """
     floor = CHAPTERS / f"{chapter.name.removesuffix('_ground')}.md"
     about = read_chapter(floor) if floor.exists() else chapter
-    return f'{_HEAD.format(chapter.name)}"""{about.says}"""\n'
+    return f'"""{about.says}"""\n\n{_HEAD.format(chapter.name)}'
 
 
 def render(package: Package, module: Module) -> str:
-    """The text of a module: header, docstring, imports, then the cells."""
-    parts = [_HEAD.format(module.chapter.name)]
-    bodies = [_body(cell.code) for cell in module.cells]
-    docstring = _docstring(module.cells[0].code)
+    """The text of a module: docstring, who wrote it, imports, then the cells."""
+    parts = []
+    bodies = [_body(text) for text in module.texts]
+    docstring = _docstring(module.texts[0])
     if docstring:
-        text = ast.get_source_segment(module.cells[0].code, docstring)
-        parts.append(f"{text}\n")
+        text = ast.get_source_segment(module.texts[0], docstring)
+        parts.append(f"{text}\n\n")
         bodies[0] = syntax.without_lines(bodies[0], [syntax.parse(bodies[0]).body[0]])
+    parts.append(_HEAD.format(module.chapter.name))
+    parts += [f"{stamp(cell)}\n" for cell in module.amending]
     imports = syntax.sorted_imports(modules.needed(package, module))
     if imports:
-        parts.append(("\n" if docstring else "") + f"{imports}\n")
+        parts.append(f"\n{imports}\n")
     body = "\n\n\n".join(text for text in bodies if text)
     return "".join(parts) + (_gap(body, imports) + body + "\n" if body else "")
 

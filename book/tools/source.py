@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from book.helper.amending import MARK
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
@@ -51,6 +53,7 @@ _EXPORT = re.compile(
     r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+(?:, [\w.]+)*|\*)"
     r"(?: with (?P<awaited>[\w/]+))?)?$"
 )
+_AMEND = re.compile(rf"^#\| amend {MARK.pattern}$")
 _NAME = re.compile(r"\d\d_\w+\.md")
 _FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_ground|_upper|_rest)?")
 _QUESTION = re.compile(r"\*.+\?\*")
@@ -111,7 +114,9 @@ class Cell:
     (`lax/elementwise`), or None; `namespace` is where its names become public, several
     with commas between, or `*` if the module makes no names but fills tables as it is
     imported: with the first name, or with the module `awaited`, if there is one.
-    `title` is what the page shows in place of a folded cell, where the chapter says it.
+    `amends` are the definitions of that module, which a lower page made, of which the
+    cell gives the next version: `f`, or `Class.method`. `title` is what the page shows
+    in place of a folded cell, where the chapter says it.
     """
 
     chapter: str
@@ -123,6 +128,7 @@ class Cell:
     module: str | None = None
     namespace: str | None = None
     awaited: str | None = None
+    amends: tuple[str, ...] = ()
     title: str = ""
 
     @property
@@ -305,9 +311,15 @@ def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell
         raise BookError(f"{cell.place}: a title is for a folded cell; tag it hide-cell")
     if not head.startswith("#|"):
         return cell
+    if marker := _AMEND.match(head.rstrip()):
+        names = tuple(marker["names"].split(", "))
+        return replace(cell, module=marker["module"], amends=names)
     marker = _EXPORT.match(head.rstrip())
     if not marker:
-        raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
+        raise BookError(
+            f"{cell.place}: cannot read {head!r}; write `#| export MODULE` or "
+            "`#| amend MODULE NAME`"
+        )
     module, namespace = chapter.path(marker["module"]), marker["namespace"]
     awaited = chapter.path(marker["awaited"]) if marker["awaited"] else None
     return replace(cell, module=module, namespace=namespace, awaited=awaited)

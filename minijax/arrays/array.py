@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """Concrete arrays, and the evaluation of primitives on their buffers.
 
 Reference: ``jax.Array``.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._registry import Registry
 from minijax.arrays.avals import typeof

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """Abstract values: what is known of an array without looking at its numbers.
 
 Reference: ``jax.core.ShapedArray``, ``jax.typeof``.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import math

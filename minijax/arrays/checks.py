@@ -1,6 +1,7 @@
+"""What shape rules share: kinds of dtypes, axes, and refusals that name both."""
+
 # Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What shape rules share: kinds of dtypes, axes, and refusals that name both."""
 
 import builtins
 import enum

@@ -1,10 +1,11 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Complex numbers by their parts, where NumPy and XLA differ.
 
 A quotient is said in operations on real numbers, which `k` holds by their names: it
 does them to arrays, or writes them into a kernel.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Data types: which there are, and which are in force.
 
 A Python number has a kind but no width: `PYTHON_TYPES` says how wide it is at its
@@ -7,6 +5,9 @@ widest.
 
 Reference: ``jax.dtypes``.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import warnings
 from typing import Any

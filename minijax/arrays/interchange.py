@@ -1,5 +1,3 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """How arrays look from outside: as text, to NumPy and DLPack, and in a pickle.
 
 By DLPack's capsules array libraries lend each other memory. NumPy makes and reads them,
@@ -7,6 +5,9 @@ but for bfloat16: to NumPy it is integers of 16 bits; the code of the type is re
 
 Reference: ``jax.Array``; ``dlpack.h``, https://dmlc.github.io/dlpack/latest/c_api.html.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 from functools import partial

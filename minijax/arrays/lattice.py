@@ -1,5 +1,3 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """The lattice of data types: what two of them become together.
 
 A Python number has a kind but no width. Its type is *weak*, is written with a
@@ -8,6 +6,9 @@ star, and gives way to the width of what it meets.
 Reference: ``jax.dtypes``; the lattice is JAX's, from
 https://docs.jax.dev/en/latest/type_promotion.html.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 

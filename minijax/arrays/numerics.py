@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Numbers that NumPy counts differently from XLA, or not at all.
 
 Each function takes the array module and the buffers, as evaluation rules do.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 import warnings

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Devices: where buffers live and programs run.
 
 Reference: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import re

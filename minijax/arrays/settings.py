@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The switches of the package.
 
 Reference: ``jax.config``.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import sys

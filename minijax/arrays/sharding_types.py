@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Shardings: which part of an array is where, and along which axes values vary.
 
 Reference: ``jax.sharding``.
 """
+
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._registry import Registry
 

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Moving one array between devices and the host.
 
 Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 import warnings

@@ -1,9 +1,10 @@
-# Made from chapters/06_vmap_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Which axes vmap maps: from in_axes and out_axes to one axis for each leaf.
 
 Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
 """
+
+# Made from chapters/06_vmap_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.pytrees.operations import flatten_axes

@@ -1,9 +1,10 @@
-# Made from chapters/06_vmap_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Collectives: sums, means and extremes over a named axis, and permutations of it.
 
 Reference: the parallel operators of ``jax.lax``.
 """
+
+# Made from chapters/06_vmap_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from functools import partial

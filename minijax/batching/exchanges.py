@@ -1,9 +1,10 @@
-# Made from chapters/06_vmap_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Collectives that move data between the examples along a named axis.
 
 Reference: the parallel operators of ``jax.lax``.
 """
+
+# Made from chapters/06_vmap_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,5 +1,3 @@
-# Made from chapters/06_vmap_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Named axes: how operations talk across the examples of a vmap.
 
 Inside ``vmap(f, axis_name="i")``, `f` sees one example; a *collective* such as
@@ -9,6 +7,9 @@ pass it on.
 
 Reference: ``jax.lax.axis_index``, ``jax.lax.axis_size``.
 """
+
+# Made from chapters/06_vmap_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from math import prod
 from typing import Any

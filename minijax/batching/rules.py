@@ -1,5 +1,3 @@
-# Made from chapters/06_vmap.md by `make chapter`;
-# edit the chapter, not this file.
 """vmap rules: what each primitive does when some of its operands carry a mapped axis.
 
 A rule is called as ``rule(axis, args, dims, **params)``. `axis` has the ``name`` and
@@ -9,6 +7,9 @@ and the list of their mapped axes.
 
 The same table in JAX: ``jax.interpreters.batching.primitive_batchers``.
 """
+
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.array import shape_rules

@@ -1,9 +1,10 @@
-# Made from chapters/06_vmap.md by `make chapter`;
-# edit the chapter, not this file.
 """vmap: a function of one example becomes a function of a batch of them.
 
 Reference: ``jax.vmap``, ``jax.interpreters.batching``.
 """
+
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import wraps

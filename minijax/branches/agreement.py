@@ -1,11 +1,12 @@
-# Made from chapters/15_branches_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What has to agree: branches with each other, and the carry of a loop with itself.
 
 Functions that agree are written down as the branches of one equation.
 
 Reference: the errors of ``jax.lax.cond``, ``switch``, ``while_loop`` and ``scan``.
 """
+
+# Made from chapters/15_branches_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

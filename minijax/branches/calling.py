@@ -1,9 +1,10 @@
-# Made from chapters/15_branches_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions of NumPy that call a user's function for each element, row or axis.
 
 Reference: ``jax.numpy.vectorize``, ``jax.numpy.apply_along_axis``.
 """
+
+# Made from chapters/15_branches_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import re

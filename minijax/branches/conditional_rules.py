@@ -1,9 +1,10 @@
-# Made from chapters/15_branches.md by `make chapter`;
-# edit the chapter, not this file.
 """The rules of cond: derivatives, batches, splitting, transposition.
 
 Reference: the rules of ``cond_p`` in ``jax._src.lax.control_flow.conditionals``.
 """
+
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/15_branches.md by `make chapter`;
-# edit the chapter, not this file.
 """The choice between programs, as an equation: cond and switch.
 
 Reference: ``jax.lax.cond``, ``jax.lax.switch``.
 """
+
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/15_branches_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Greatest common divisors and least common multiples.
 
 Reference: ``jax.numpy.gcd``, ``jax.numpy.lcm``.
 """
+
+# Made from chapters/15_branches_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

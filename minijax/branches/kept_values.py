@@ -1,9 +1,10 @@
-# Made from chapters/15_branches_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Checkpoint policies inside of conditionals: residuals merged by their types.
 
 Reference: ``_cond_remat`` in ``jax._src.lax.control_flow.conditionals``.
 """
+
+# Made from chapters/15_branches_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.branches.conditionals import cond_p
 from minijax.branches.rewiring import common_slots, fill_slots, read_slots, rewired

@@ -1,9 +1,10 @@
-# Made from chapters/15_branches.md by `make chapter`;
-# edit the chapter, not this file.
 """A choice in emitted Python: an if statement; and what it costs.
 
 Reference: ``jax.lax.cond``.
 """
+
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import reduce
 from operator import or_

@@ -1,10 +1,11 @@
-# Made from chapters/15_branches_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs whose inputs and results stand in other places than they were written in.
 
 Rules for control flow need one program with its inputs in another order, with inputs
 that it ignores, or without some of its results.
 """
+
+# Made from chapters/15_branches_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter
 

@@ -1,6 +1,7 @@
+"""Choose among the results of a batch (select), and check what a user chooses by."""
+
 # Made from chapters/15_branches_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Choose among the results of a batch (select), and check what a user chooses by."""
 
 from collections.abc import Sequence
 

@@ -1,10 +1,11 @@
-# Made from chapters/15_while_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """The least fixed point of flags that turn one another on.
 
 Reference: the loops over ``carry_nz``, ``carry_uk`` and ``carry_batched`` in the rules
 of ``while_p`` and ``scan_p`` in ``jax._src.lax.control_flow.loops``.
 """
+
+# Made from chapters/15_while_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from operator import or_
 

@@ -1,9 +1,10 @@
-# Made from chapters/15_while_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """while_loop: repetition until a condition fails, as an equation.
 
 Reference: ``jax.lax.while_loop``.
 """
+
+# Made from chapters/15_while_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/15_while_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """The rules of while: derivatives, batches, splitting, and no transposition.
 
 Reference: the rules of ``while_p`` in ``jax._src.lax.control_flow.loops``.
 """
+
+# Made from chapters/15_while_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.batching.rules import vmap_rules
 from minijax.branches.rewiring import place_axis, rewired, vmap_program_at

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """How a function that Python runs is called for a batch.
 
 Reference: the argument ``vmap_method`` of ``jax.pure_callback``.
 """
+
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax._registry import Registry

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Switches for those who look for a mistake.
 
 Reference: ``jax.debug_nans``, ``jax.debug_infs``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from contextlib import AbstractContextManager
 

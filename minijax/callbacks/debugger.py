@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A prompt inside of a running program.
 
 Reference: ``jax.debug.breakpoint``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import cmd
 import linecache

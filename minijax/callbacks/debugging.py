@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
-# edit the chapter, not this file.
 """Looking at values while a program runs.
 
 Reference: ``jax.debug.callback``, ``jax.debug.print``.
 """
+
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives as users of JAX define them.
 
 Reference: ``jax.extend.core.Primitive``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import core
 from minijax.arrays.array import asarray_impl, shape_rules

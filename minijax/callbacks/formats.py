@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The format of a print, checked when it is written and filled in when it runs.
 
 Reference: ``jax.debug.print``.
 """
+
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import re
 import string

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """A Python function at the other end of a program's line.
 
 Reference: ``jax.pure_callback``.
 """
+
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """NaN checks: results that are not numbers, reported where they arise.
 
 Reference: ``jax_debug_nans`` and ``jax_debug_infs`` of ``jax.config``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from functools import partial

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Values that a program hands to Python's logging.
 
 Reference: ``jax.debug.log``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.callbacks.debugging import print_by
 from minijax.callbacks.formats import Printer

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
-# edit the chapter, not this file.
 """Python functions inside of programs.
 
 Reference: ``jax.pure_callback``, ``jax.experimental.io_callback``.
 """
+
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What a Python function has promised to return, and whether it did.
 
 Reference: ``jax.pure_callback``.
 """
+
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,10 +1,11 @@
-# Made from chapters/26_calls_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The dispatch path (the gate): a warmed call of a jitted function, as machine code.
 
 It looks at the arguments, takes the addresses of their numbers, has the program run,
 and hands its results back. What it does not know, it leaves to Python.
 """
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 

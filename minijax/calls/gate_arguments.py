@@ -1,9 +1,10 @@
-# Made from chapters/26_calls_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The gate's first half: arguments, and where their numbers are.
 
 These are functions of `words`: they are made machine code, and run as Python as well.
 """
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.calls.gate_tables import Around, Kind, Known, Node, Record
 from minijax.calls.object_layout import ORDERED, At

@@ -1,9 +1,10 @@
-# Made from chapters/26_calls_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The gate's second half: results, and the trees that they are handed back in.
 
 These are functions of `words`: they are made machine code, and run as Python as well.
 """
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.calls.gate_tables import KEPT, Around, Kind, Known, Node
 from minijax.calls.object_layout import WRITEABLE, At

@@ -1,10 +1,11 @@
-# Made from chapters/26_calls_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The tables that the gate reads: what never changes, and what a function has ready.
 
 A table is an array of words. Whatever is mentioned by its address in one is held by
 the object that owns the table.
 """
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import itertools

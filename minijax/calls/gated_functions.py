@@ -1,9 +1,10 @@
-# Made from chapters/26_calls_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Jitted functions whose warmed calls go through the gate.
 
 Reference: the C++ fast path of ``jax.jit``.
 """
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from inspect import signature

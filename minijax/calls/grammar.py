@@ -1,6 +1,7 @@
+"""Which syntax of Python has a meaning in functions of words: a table of all of it."""
+
 # Made from chapters/26_calls.md by `make chapter`;
 # edit the chapter, not this file.
-"""Which syntax of Python has a meaning in functions of words: a table of all of it."""
 
 import ast
 import linecache

@@ -1,6 +1,7 @@
+"""What may happen in the middle of making machine code: Ctrl-C, a fork, the end."""
+
 # Made from chapters/26_calls_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What may happen in the middle of making machine code: Ctrl-C, a fork, the end."""
 
 import atexit
 import os

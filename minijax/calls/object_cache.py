@@ -1,11 +1,12 @@
-# Made from chapters/26_calls_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Machine code kept on disk, so that the next process finds it ready.
 
 Each file holds a hash of its key and its code, which only this user can make.
 
 Reference: ``jax_compilation_cache_dir``, ``jax_enable_compilation_cache``.
 """
+
+# Made from chapters/26_calls_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import re

@@ -1,5 +1,3 @@
-# Made from chapters/26_calls.md by `make chapter`;
-# edit the chapter, not this file.
 """Where Python and NumPy keep what is in their objects.
 
 Nothing here is taken on trust: `check_layout` looks at objects of this process, and
@@ -7,6 +5,9 @@ raises `UnknownLayout` if it finds anything else.
 
 Reference: the object structures of CPython, and ``ndarraytypes.h`` of NumPy.
 """
+
+# Made from chapters/26_calls.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import struct

@@ -1,5 +1,3 @@
-# Made from chapters/26_calls_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Files that only this user can have written, in folders that others cannot change.
 
 On Windows, where folders have no owners and modes that Python could ask for, only the
@@ -7,6 +5,9 @@ files are looked at.
 
 Reference: https://specifications.freedesktop.org/basedir-spec (where folders are).
 """
+
+# Made from chapters/26_calls_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import stat

@@ -1,5 +1,3 @@
-# Made from chapters/26_calls.md by `make chapter`;
-# edit the chapter, not this file.
 """A small language for machine code: functions of 64-bit words, written as Python.
 
 A function in it may use names, integers, arithmetic, comparisons, ``if``, ``while``,
@@ -8,6 +6,9 @@ A function in it may use names, integers, arithmetic, comparisons, ``if``, ``whi
 `SyntaxError`. It runs as Python as well and does the same, as long as all numbers fit
 into 64 bits: those of machine code wrap around. Addresses are multiples of the width.
 """
+
+# Made from chapters/26_calls.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ast
 import ctypes

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What is NumPy's own: printing, files, and classes of dtypes.
 
 Reference: ``jax.numpy.printoptions``, ``jax.numpy.load``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Signs, mantissas and exponents of floats; NaN and infinity among them.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

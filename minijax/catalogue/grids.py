@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Grids, and places in arrays: by slices in brackets, by diagonals, by numbers.
 
 Reference: ``jax.numpy.mgrid``, ``jax.numpy.r_``, ``jax.numpy.tril_indices``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 import math

@@ -1,11 +1,12 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The namespace of an array, and what the Array API standard lets one ask it.
 
 Importing this module fills the table `minijax.core.methods`.
 
 Reference: ``jax.numpy.__array_namespace_info__``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from importlib import import_module
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Padding: elements around an array.
 
 Reference: ``jax.numpy.pad``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from importlib import import_module

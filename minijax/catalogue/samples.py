@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Samples: their slopes and covariances; polynomials as rows of coefficients.
 
 Reference: ``jax.numpy.gradient``, ``jax.numpy.cov``, ``jax.numpy.polymul``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 import functools

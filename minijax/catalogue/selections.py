@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Choices between arrays, numbers between numbers, and bits.
 
 Reference: ``jax.numpy.select``, ``jax.numpy.interp``, ``jax.numpy.packbits``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 import math

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Questions of the Array API standard: which kinds of dtypes there are.
 
 Reference: ``jax.numpy.isdtype``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

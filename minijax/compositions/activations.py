@@ -1,9 +1,10 @@
-# Made from chapters/33_library.md by `make chapter`;
-# edit the chapter, not this file.
 """Activation functions: what a network applies to each number between its layers.
 
 Reference: ``jax.nn``.
 """
+
+# Made from chapters/33_library.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,10 +1,11 @@
-# Made from chapters/33_library.md by `make chapter`;
-# edit the chapter, not this file.
 """Dot-product attention: means of values, weighted by how keys fit to queries.
 
 Source: Vaswani and others, *Attention is all you need*, 2017.
 Reference: ``jax.nn.dot_product_attention``.
 """
+
+# Made from chapters/33_library.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Universal functions with methods, made of a function of numbers.
 
 Reference: ``jax.numpy.ufunc``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import partial

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Histograms: how many numbers fall into each of some ranges.
 
 Reference: ``jax.numpy.histogram``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from typing import Any

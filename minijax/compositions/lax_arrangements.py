@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Cutting, stacking, folding and choosing, with the names of `jax.lax`.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import math

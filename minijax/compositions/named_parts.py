@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Names for parts of a program, and derivatives in two parts.
 
 Reference: ``jax.named_scope``, ``jax.named_call``, ``jax.fwd_and_bwd``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable, Iterator, Sequence

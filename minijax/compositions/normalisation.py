@@ -1,9 +1,10 @@
-# Made from chapters/33_library.md by `make chapter`;
-# edit the chapter, not this file.
 """Softmax and its relatives: scores along an axis become shares of one.
 
 Reference: ``jax.nn.softmax``.
 """
+
+# Made from chapters/33_library.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Polynomials by their coefficients, the greatest power first; Kaiser's window.
 
 Reference: ``jax.numpy`` (``poly``, ``polyfit``, ``roots``, ``polydiv``).
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

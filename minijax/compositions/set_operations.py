@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sets made of two sets.
 
 Reference: ``jax.numpy.union1d``, ``jax.numpy.intersect1d``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library.md by `make chapter`;
-# edit the chapter, not this file.
 """Sets: arrays in which each value stands once.
 
 Reference: ``jax.numpy.unique``.
 """
+
+# Made from chapters/33_library.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from typing import Any

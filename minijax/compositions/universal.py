@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Public functions of NumPy as universal functions with methods: `jnp.add.reduce`.
 
 Reference: ``jax.numpy.ufunc``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Einstein summation, as products of two arrays at a time.
 
 Reference: ``jax.numpy.einsum``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Contraction paths: which two operands of an Einstein summation meet next.
 
 Reference: ``opt_einsum.paths``; Smith and Gray, *opt_einsum* (JOSS 2018).
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import importlib.util
 import itertools

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Products of arrays whose axis is cut into groups of different sizes.
 
 Reference: ``jax.lax.ragged_dot_general``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Subscripts of an Einstein summation: one letter for each axis of each operand.
 
 Reference: ``numpy.einsum``; ``opt_einsum.parser``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import string
 from typing import NamedTuple

@@ -1,10 +1,11 @@
-# Made from chapters/35_device_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Register tiling for a card: products of matrices, and convolutions by their taps.
 
 Reference: V. Volkov and J. Demmel, *Benchmarking GPUs to tune dense linear algebra* (SC
 2008).
 """
+
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import hashlib
 import math

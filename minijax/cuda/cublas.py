@@ -1,9 +1,10 @@
-# Made from chapters/35_device_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Products of matrices by cuBLAS, NVIDIA's library, bound by ctypes.
 
 Reference: https://docs.nvidia.com/cuda/cublas (``cublasGemmStridedBatchedEx``).
 """
+
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import importlib

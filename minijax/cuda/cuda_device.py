@@ -1,9 +1,10 @@
-# Made from chapters/35_device.md by `make chapter`;
-# edit the chapter, not this file.
 """A GPU as a device: arrays live there, and operations are programs that run there.
 
 Reference: ``jax.devices("gpu")``.
 """
+
+# Made from chapters/35_device.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

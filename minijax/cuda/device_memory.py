@@ -1,6 +1,7 @@
+"""Arrays in the memory of a card: stretches of bytes, and buffers with a shape."""
+
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Arrays in the memory of a card: stretches of bytes, and buffers with a shape."""
 
 from itertools import repeat
 from sys import getrefcount

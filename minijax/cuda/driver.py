@@ -1,11 +1,12 @@
-# Made from chapters/35_device_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The interface of the CUDA driver, by CuPy: memory, a stream, kernels, graphs.
 
 No other module touches CuPy.
 
 Reference: https://docs.cupy.dev/en/stable/reference/cuda.html.
 """
+
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import hashlib

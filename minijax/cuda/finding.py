@@ -1,6 +1,7 @@
+"""How the platform of GPUs is found: when a program first asks for it."""
+
 # Made from chapters/35_device_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""How the platform of GPUs is found: when a program first asks for it."""
 
 import threading
 

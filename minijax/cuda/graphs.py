@@ -1,6 +1,7 @@
+"""CUDA graphs: launches in sequence, recorded once and replayed by one call."""
+
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""CUDA graphs: launches in sequence, recorded once and replayed by one call."""
 
 from itertools import groupby
 

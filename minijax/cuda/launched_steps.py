@@ -1,6 +1,7 @@
+"""Steps of a program as functions of CUDA C: kernels, products, sorts, loops."""
+
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Steps of a program as functions of CUDA C: kernels, products, sorts, loops."""
 
 import hashlib
 from typing import NamedTuple

@@ -1,6 +1,7 @@
+"""Programs for a GPU: CUDA C for their kernels, and the order of launches."""
+
 # Made from chapters/35_device.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs for a GPU: CUDA C for their kernels, and the order of launches."""
 
 from minijax.arrays.array import asbuffer
 from minijax.arrays.placement import host_device

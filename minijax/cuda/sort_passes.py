@@ -1,10 +1,11 @@
-# Made from chapters/35_device_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Sorts on a card: tiles in shared memory, then merges by rank, a launch for each.
 
 Reference: K. Batcher, *Sorting networks and their applications* (1968); N. Satish et
 al., *Designing efficient sorting algorithms for manycore GPUs* (2009).
 """
+
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import hashlib
 import math

@@ -1,6 +1,7 @@
+"""Loops and branches that the host drives, whose states lie in two places in turn."""
+
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loops and branches that the host drives, whose states lie in two places in turn."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,7 @@
+"""Horizontal fusion: independent kernels of the same loops as one launch."""
+
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Horizontal fusion: independent kernels of the same loops as one launch."""
 
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import joined, part_of

@@ -1,9 +1,10 @@
-# Made from chapters/08_errors_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What is said of errors about tracers, and of calls that a transformation refuses.
 
 Reference: ``jax.errors``.
 """
+
+# Made from chapters/08_errors_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import inspect
 import re

@@ -1,9 +1,10 @@
-# Made from chapters/08_errors_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Places in programs, entries of tracebacks, and notes on errors, as Python has them.
 
 Reference: ``jax._src.source_info_util``, ``BaseException.add_note``.
 """
+
+# Made from chapters/08_errors_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import inspect
 import linecache

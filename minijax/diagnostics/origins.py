@@ -1,9 +1,10 @@
-# Made from chapters/08_errors_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Where values come from: parameters, assignments, equations and arguments.
 
 Reference: the hints of ``jax.errors.UnexpectedTracerError``.
 """
+
+# Made from chapters/08_errors_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dis
 import inspect

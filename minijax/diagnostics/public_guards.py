@@ -1,9 +1,10 @@
-# Made from chapters/08_errors_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """API boundaries: a guard around each public function and each method of arrays.
 
 Reference: ``jax._src.traceback_util.api_boundary``.
 """
+
+# Made from chapters/08_errors_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from types import FunctionType
 

@@ -1,11 +1,12 @@
-# Made from chapters/08_errors.md by `make chapter`;
-# edit the chapter, not this file.
 """Where an error was raised, and what our function had been given there: diagnostics.
 
 An explainer looks at a `Scene` and returns lines that are added to the error.
 
 Reference: ``jax.errors``, ``BaseException.add_note``.
 """
+
+# Made from chapters/08_errors.md by `make chapter`;
+# edit the chapter, not this file.
 
 import contextlib
 

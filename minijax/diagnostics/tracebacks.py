@@ -1,9 +1,10 @@
-# Made from chapters/08_errors.md by `make chapter`;
-# edit the chapter, not this file.
 """Traceback filtering: the user's frames are shown, the package's are folded away.
 
 Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 """
+
+# Made from chapters/08_errors.md by `make chapter`;
+# edit the chapter, not this file.
 
 import contextlib
 import functools

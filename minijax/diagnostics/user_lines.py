@@ -1,9 +1,10 @@
-# Made from chapters/08_errors.md by `make chapter`;
-# edit the chapter, not this file.
 """Where in the user's program something was asked for.
 
 Reference: ``jax._src.source_info_util``.
 """
+
+# Made from chapters/08_errors.md by `make chapter`;
+# edit the chapter, not this file.
 
 import linecache
 import os

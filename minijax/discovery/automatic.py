@@ -1,6 +1,7 @@
+"""Just-in-time compilation of regions that are found while a program runs."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Just-in-time compilation of regions that are found while a program runs."""
 
 from collections.abc import Callable
 from contextlib import nullcontext

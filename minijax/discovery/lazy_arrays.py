@@ -1,6 +1,7 @@
+"""Futures: arrays whose numbers are computed when they are looked at."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Futures: arrays whose numbers are computed when they are looked at."""
 
 from minijax.arrays.array import ArrayImpl
 

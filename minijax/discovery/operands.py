@@ -1,6 +1,7 @@
+"""Operands of deferred operations, and how much memory they keep alive."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Operands of deferred operations, and how much memory they keep alive."""
 
 from sys import getrefcount
 

@@ -1,6 +1,7 @@
+"""Deferred operations: which of them may wait, and when two of them are the same."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Deferred operations: which of them may wait, and when two of them are the same."""
 
 from contextlib import ExitStack, contextmanager
 

@@ -1,6 +1,7 @@
+"""Lazy evaluation: operations are noted, and computed together when one is needed."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Lazy evaluation: operations are noted, and computed together when one is needed."""
 
 from threading import get_ident
 from weakref import ref

@@ -1,6 +1,7 @@
+"""Reports of what was found, how it ran, and which guards missed."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Reports of what was found, how it ran, and which guards missed."""
 
 import os
 from collections import Counter

@@ -1,6 +1,7 @@
+"""Tiered compilation: a region is run one by one, then as Python, then compiled."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Tiered compilation: a region is run one by one, then as Python, then compiled."""
 
 from collections import Counter
 from time import perf_counter

@@ -1,6 +1,7 @@
+"""A tree of traces: a beginning that several traces have in common is kept once."""
+
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""A tree of traces: a beginning that several traces have in common is kept once."""
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Samplers of coins, integers and categories.
 
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial

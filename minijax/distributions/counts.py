@@ -1,11 +1,12 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Samplers that count: Poisson, binomial and multinomial numbers.
 
 Source: Hormann, *The transformed rejection method for generating Poisson random
 variables* (1993), *The generation of binomial random variates* (1993).
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,10 +1,11 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Gamma numbers, by rejection; and how one changes with its shape.
 
 Source: Marsaglia and Tsang, *A simple method for generating gamma variables* (TOMS
 2000). Reference: ``jax.random.gamma``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial

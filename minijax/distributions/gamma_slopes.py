@@ -1,10 +1,11 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """How a gamma number changes with its shape: an implicit derivative.
 
 Source: Figurnov, Mohamed and Mnih, *Implicit reparameterization gradients* (NeurIPS
 2018); the series and the fraction are those of Cephes (``igam``, ``igamc``).
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

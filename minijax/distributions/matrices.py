@@ -1,10 +1,11 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Samplers that need factors of matrices.
 
 Reference: ``jax.random``; F. Mezzadri, *How to generate random matrices from the
 classical compact groups* (2007).
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Shuffled arrays, and draws from arrays.
 
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What samplers ask of their arguments.
 
 Reference: ``_check_shape``, ``_check_broadcast_shapes`` in ``jax._src.random.core``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

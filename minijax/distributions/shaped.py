@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Samplers with parameters, one formula away from uniform or normal numbers.
 
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,3 +1,4 @@
+"""Names that JAX has elsewhere than the floors which define them."""
+
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Names that JAX has elsewhere than the floors which define them."""

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Backends, as libraries ask for them: what there is to compute on.
 
 Reference: ``jax.extend.backend``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 

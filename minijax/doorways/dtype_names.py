@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The namespace of data types.
 
 Reference: ``jax.dtypes``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The generator behind keys, as an object, and its cipher as a function of arrays.
 
 Reference: ``jax.extend.random``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

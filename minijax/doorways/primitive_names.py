@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives of arithmetic, arrays, calls and collectives.
 
 Reference: ``jax.extend.core.primitives``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.batching.collectives import pmax_p as pmax_p

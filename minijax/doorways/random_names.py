@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives of random numbers.
 
 Reference: ``jax.extend.core.primitives``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.randomness.keys import prng_key as prng_key
 from minijax.randomness.keys import random_bits_p as random_bits_p

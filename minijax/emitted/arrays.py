@@ -1,6 +1,7 @@
+"""Primitives in Python: those that rearrange, cut and fold arrays."""
+
 # Made from chapters/13_python_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives in Python: those that rearrange, cut and fold arrays."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""The backend that runs programs as Python functions."""
+
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""The backend that runs programs as Python functions."""
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/13_python.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives in Python: those that act on each element.
 
 NumPy's function is called where it means exactly what the primitive means.
 """
+
+# Made from chapters/13_python.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.emitted.emission import python_rules

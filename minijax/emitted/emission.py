@@ -1,10 +1,11 @@
-# Made from chapters/13_python.md by `make chapter`;
-# edit the chapter, not this file.
 """Code generation: Python source for a program, about a line for each equation.
 
 A name in it stands for a NumPy array of exactly the dtype and shape that the jaxpr
 says, or for a NumPy scalar where there are no axes.
 """
+
+# Made from chapters/13_python.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.core import RuleTable
 from minijax.emitted.evaluations import write_evaluation

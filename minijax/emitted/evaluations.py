@@ -1,6 +1,7 @@
+"""Primitives that have no Python of their own, as functions on buffers."""
+
 # Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that have no Python of their own, as functions on buffers."""
 
 import numpy as np
 

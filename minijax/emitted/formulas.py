@@ -1,6 +1,7 @@
+"""Primitives in Python: elementwise ones that have a formula of their own."""
+
 # Made from chapters/13_python_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives in Python: elementwise ones that have a formula of their own."""
 
 import numpy as np
 

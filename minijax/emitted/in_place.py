@@ -1,6 +1,7 @@
+"""A program written in place: its equations in the lines of another one."""
+
 # Made from chapters/13_python_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""A program written in place: its equations in the lines of another one."""
 
 def hand_over(writer, closed, values, names):
     """Give names to results of a program in place, and forget those it gave them.

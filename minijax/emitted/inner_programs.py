@@ -1,6 +1,7 @@
+"""Primitives in Python: a program inside of a program, as a function that is called."""
+
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives in Python: a program inside of a program, as a function that is called."""
 
 from minijax.emitted.emission import python_rules
 from minijax.jitting.primitive import jit_p

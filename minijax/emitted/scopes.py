@@ -1,6 +1,7 @@
+"""What an emitted function reads from outside, and how its text becomes a function."""
+
 # Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What an emitted function reads from outside, and how its text becomes a function."""
 
 import linecache
 import re

@@ -1,6 +1,7 @@
+"""Python source that is being written: names, comments, lines."""
+
 # Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Python source that is being written: names, comments, lines."""
 
 import builtins
 import keyword

@@ -1,6 +1,7 @@
+"""How operations and numbers are spelled in NumPy, and where that means the same."""
+
 # Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""How operations and numbers are spelled in NumPy, and where that means the same."""
 
 from functools import cache
 from math import prod

@@ -1,6 +1,7 @@
+"""Primitives in Python: sums, and products of matrices."""
+
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives in Python: sums, and products of matrices."""
 
 from minijax import lax
 from minijax.arrays.numerics import wide

@@ -1,9 +1,10 @@
-# Made from chapters/40_export_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Text of operations: numbers and types, blocks, functions, programs.
 
 Source: the MLIR language reference, https://mlir.llvm.org/docs/LangRef.
 """
+
+# Made from chapters/40_export_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 import re

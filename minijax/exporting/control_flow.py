@@ -1,6 +1,7 @@
+"""StableHLO of calls, branches and loops."""
+
 # Made from chapters/40_export.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of calls, branches and loops."""
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/40_export.md by `make chapter`;
-# edit the chapter, not this file.
 """StableHLO of operations on each element: mostly a table of names.
 
 Source: the StableHLO specification, https://openxla.org/stablehlo/spec.
 """
+
+# Made from chapters/40_export.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

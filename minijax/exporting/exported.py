@@ -1,9 +1,10 @@
-# Made from chapters/40_export_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions that are exported: their text, and what is known of their types.
 
 Reference: ``jax.export``.
 """
+
+# Made from chapters/40_export_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
+"""Programs as StableHLO: a text that is asked for by its name."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs as StableHLO: a text that is asked for by its name."""
 
 from importlib import import_module
 

@@ -1,6 +1,7 @@
+"""StableHLO of reading and writing at computed places."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of reading and writing at computed places."""
 
 import numpy as np
 

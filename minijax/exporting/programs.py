@@ -1,6 +1,7 @@
+"""Programs in StableHLO: each equation is written by the rule of its primitive."""
+
 # Made from chapters/40_export.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs in StableHLO: each equation is written by the rule of its primitive."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""StableHLO of keys: each is a number of 64 bits, its two words together."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of keys: each is a number of 64 bits, its two words together."""
 
 import math
 

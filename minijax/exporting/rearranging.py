@@ -1,6 +1,7 @@
+"""StableHLO of operations that move elements, multiply matrices, and sum."""
+
 # Made from chapters/40_export.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of operations that move elements, multiply matrices, and sum."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""Primitives that StableHLO has no words for, and why."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that StableHLO has no words for, and why."""
 
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p

@@ -1,6 +1,7 @@
+"""StableHLO of windows that slide: pools and convolutions."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of windows that slide: pools and convolutions."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""StableHLO of sorts, with the order in which NaN is last and -0 equals 0."""
+
 # Made from chapters/40_export_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""StableHLO of sorts, with the order in which NaN is last and -0 equals 0."""
 
 import numpy as np
 

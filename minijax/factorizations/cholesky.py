@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """The Cholesky factorization, with its derivative.
 
 Reference: ``jax.lax.linalg.cholesky``; I. Murray, *Differentiation of the Cholesky
 decomposition* (2016), arXiv:1602.07527.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """Eigenvalues and eigenvectors of Hermitian matrices.
 
 Reference: ``jax.lax.linalg.eigh``; M. Giles, *An extended collection of matrix
 derivative results* (2008), section 3.1.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 from enum import Enum
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """The LU factorization with partial pivoting, and solutions by it.
 
 Reference: ``jax.lax.linalg.lu``; F. de Hoog, R. Anderssen and M. Lukas,
 *Differentiation of matrix functionals using triangular factorization* (2011).
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,5 +1,3 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Factorizations and triangular systems on NumPy's arrays, in batches.
 
 LAPACK computes what ``numpy.linalg`` hands to it; substitution and Gaussian elimination
@@ -7,6 +5,9 @@ are done here, by blocks of columns.
 
 Reference: Golub and Van Loan, *Matrix Computations*, sections 3.1, 3.2, 3.4.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Least squares, pseudo-inverses, ranks and chains of products.
 
 Reference: ``jax.numpy.linalg``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,5 +1,3 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Factorizations of small matrices, as loops of our own operations.
 
 A CPU compiles them with the programs that they are in; larger matrices are left to
@@ -7,6 +5,9 @@ NumPy, for which machine code has to be left.
 
 Reference: Golub and Van Loan, *Matrix Computations*, sections 3.1, 3.4, 4.2, 5.2.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from contextlib import suppress

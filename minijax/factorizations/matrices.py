@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrices in the last two axes of arrays: adjoints, triangles, diagonals.
 
 Reference: ``jax._src.lax.linalg``.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """The QR factorization: orthonormal columns times an upper triangle.
 
 Reference: ``jax.lax.linalg.qr``; S. Walter and L. Lehmann, *Algorithmic differentiation
 of linear algebra functions* (2010), section 3.1.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,11 +1,12 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """The singular value decomposition.
 
 Reference: ``jax.lax.linalg.svd``; M. Giles, *An extended collection of matrix
 derivative results* (2008), section 3.2; M. Seeger and others, *Auto-differentiating
 linear algebra* (2017), arXiv:1710.08717.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 from enum import Enum
 from typing import Any

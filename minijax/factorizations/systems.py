@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Systems of linear equations, inverses and determinants, with the names of NumPy.
 
 Reference: ``jax.numpy.linalg``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial, reduce

@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra.md by `make chapter`;
-# edit the chapter, not this file.
 """Triangular systems of equations: the primitive and all its columns.
 
 Reference: ``jax.lax.linalg.triangular_solve``.
 """
+
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.array import primitive_rules

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Barriers: values that no optimisation sees through (optimization barrier).
 
 Reference: ``jax.lax.optimization_barrier``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

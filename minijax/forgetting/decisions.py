@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What a rematerialisation policy answers, and what a call says of each operand.
 
 Reference: ``jax.ad_checkpoint.Saveable``, ``Recompute`` and ``Offloadable``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs in the place of equations that stand for them.
 
 Reference: ``inline_jaxpr_into_trace`` in ``jax._src.interpreters.partial_eval``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.forgetting.programs import stage

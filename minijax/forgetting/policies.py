@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What a derivative may keep: policies for `checkpoint`, and names for values.
 
 Reference: ``jax.checkpoint_policies``, ``jax.ad_checkpoint.checkpoint_name``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import types
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/11_remat_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Rules of primitives that call a program: each is a call of a transformed program.
 
 Reference: the rules of ``jit_p`` in ``jax._src.pjit``.
 """
+
+# Made from chapters/11_remat_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.forgetting.programs import (
     dce_program,

@@ -1,11 +1,12 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs made from programs: what each transformation does to a whole jaxpr.
 
 Each function takes a `ClosedJaxpr` and returns another, and remembers it.
 
 Reference: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in ``jax._src.interpreters``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact

@@ -1,9 +1,10 @@
-# Made from chapters/11_remat_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Rematerialisation: calls of programs that are run again for their derivative.
 
 Reference: ``jax.checkpoint``; ``remat_p`` in ``jax._src.ad_checkpoint``.
 """
+
+# Made from chapters/11_remat_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Memoisation: things made once for a key, and for as long as a program lives.
 
 Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from dataclasses import fields

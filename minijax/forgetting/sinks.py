@@ -1,9 +1,10 @@
-# Made from chapters/40_export_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Values that count as used in a program, and numbers that count as its own.
 
 Reference: ``jax.lax.dce_sink``, ``jax.lax.stage``.
 """
+
+# Made from chapters/40_export_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

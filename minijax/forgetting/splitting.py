@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """A program in two: what can be done now, and what only the tape will know.
 
 Reference: ``partial_eval_jaxpr_nounits`` in ``jax._src.interpreters.partial_eval``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The program of a checkpointed call, kept with its function; options, checked.
 
 Reference: ``jax._src.ad_checkpoint``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 

@@ -1,5 +1,3 @@
-# Made from chapters/04_forward.md by `make chapter`;
-# edit the chapter, not this file.
 """The jvp rules of calculus: sums, products, quotients, some functions of each kind.
 
 The result of an operation is called z, its operands x and y, their tangents x_dot and
@@ -7,6 +5,9 @@ y_dot.
 
 Reference: ``jax.interpreters.ad.primitive_jvps``.
 """
+
+# Made from chapters/04_forward.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact

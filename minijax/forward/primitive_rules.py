@@ -1,5 +1,3 @@
-# Made from chapters/04_forward_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The jvp rules of the other elementwise primitives, and of those that move axes.
 
 The result of an operation is called z, its operands x and y, their tangents x_dot and
@@ -7,6 +5,9 @@ y_dot.
 
 Reference: ``jax.interpreters.ad.primitive_jvps``.
 """
+
+# Made from chapters/04_forward_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

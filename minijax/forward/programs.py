@@ -1,9 +1,10 @@
-# Made from chapters/04_forward_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The product of an array as a program of multiplications.
 
 The derivative of the product is the derivative of this program.
 """
+
+# Made from chapters/04_forward_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.avals import typeof

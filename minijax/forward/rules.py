@@ -1,5 +1,3 @@
-# Made from chapters/04_forward.md by `make chapter`;
-# edit the chapter, not this file.
 """How a primitive carries a tangent: the jvp table, and ways to make its rules.
 
 A rule ``rule(primals, tangents, **params)`` returns two lists, the results and their
@@ -8,6 +6,9 @@ at least one of its tangents is not ``None``.
 
 Reference: ``jax.interpreters.ad.primitive_jvps``, ``defjvp``, ``deflinear``.
 """
+
+# Made from chapters/04_forward.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import reduce
 

@@ -1,5 +1,3 @@
-# Made from chapters/04_forward_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Running products and their kin, as programs of simpler primitives: prefix sums.
 
 Their derivatives are the derivatives of these programs.
@@ -7,6 +5,9 @@ Their derivatives are the derivatives of these programs.
 Reference: G. Blelloch, "Prefix sums and their applications" (1990);
 ``jax.lax.associative_scan``.
 """
+
+# Made from chapters/04_forward_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

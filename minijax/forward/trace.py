@@ -1,10 +1,12 @@
-# Made from chapters/04_forward.md by `make chapter`;
-# edit the chapter, not this file.
 """Forward-mode differentiation: a program run on values and their rates of change.
 
 Reference: ``jax.jvp``; J. Siskind and B. Pearlmutter, "Nesting forward-mode AD in a
 functional framework", Higher-Order and Symbolic Computation 21 (2008).
 """
+
+# Made from chapters/04_forward.md by `make chapter`;
+# edit the chapter, not this file.
+# Amended in chapters/36_replicas_ground.md: JVPTrace.pack (76ac7cd7).
 
 from minijax.arrays.array import held_as
 from minijax.arrays.avals import typeof
@@ -52,6 +54,11 @@ class JVPTracer(Tracer):
     __complex__ = __float__
 
 
+# Functions ``complete(trace, primal, tangent)``: they return a tangent that has the
+# whole type of its primal.
+tangent_completers: list = []
+
+
 class JVPTrace(Trace):
     """Runs a program on primals and tangents at once, by the jvp rules.
 
@@ -71,7 +78,9 @@ class JVPTrace(Trace):
         """Return what the program gets to hold: a tracer if there is a tangent."""
         if tangent is None:
             return primal
-        return JVPTracer(self, primal, settled(self, primal, tangent))
+        for complete in tangent_completers:
+            tangent = complete(self, primal, tangent)
+        return JVPTracer(self, primal, tangent)
 
     def process_primitive(self, primitive, args, params):
         primals, tangents = unzip2(map(self.unpack, args))
@@ -86,17 +95,6 @@ def unzip2(pairs):
     """Return the first and the second entries of `pairs` as two tuples."""
     pairs = list(pairs)
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
-
-
-# Functions ``settle(trace, primal, tangent)``: they return a tangent of the right type.
-settlers: list = []
-
-
-def settled(trace, primal, tangent):
-    """Return the tangent with the type that higher floors want beside this primal."""
-    for settle in settlers:
-        tangent = settle(trace, primal, tangent)
-    return tangent
 
 
 def jvp_flat(f, primals, tangents, trace=None):

@@ -1,6 +1,7 @@
+"""The derivative of `digamma`: the polygamma function of order 1."""
+
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The derivative of `digamma`: the polygamma function of order 1."""
 
 from importlib import import_module
 

@@ -1,6 +1,7 @@
+"""Sine, cosine and tangent, with the range reduction of large angles; inverses."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Sine, cosine and tangent, with the range reduction of large angles; inverses."""
 
 import numpy as np
 

@@ -1,5 +1,3 @@
-# Made from chapters/23_functions_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Kernel rules of functions of complex numbers: pairs of functions of real numbers.
 
 What they are of infinities, NaN and zeros of either sign is what annex G of the C
@@ -8,6 +6,9 @@ not overflow on the way.
 
 Reference: W. Kahan, *Branch cuts for complex elementary functions* (1987).
 """
+
+# Made from chapters/23_functions_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

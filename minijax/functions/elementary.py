@@ -1,10 +1,11 @@
-# Made from chapters/23_functions_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Elementary functions of floats, made of scalar operations.
 
 `function` returns one by the name of its scalar operation; `expand` puts them into a
 kernel.
 """
+
+# Made from chapters/23_functions_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 

@@ -1,6 +1,7 @@
+"""The error function and its complement."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The error function and its complement."""
 
 from minijax.functions.exponentials import scaled_exp
 from minijax.functions.powers import coarse

@@ -1,6 +1,7 @@
+"""exp and tanh, and the parts that other exponentials are made of."""
+
 # Made from chapters/23_functions.md by `make chapter`;
 # edit the chapter, not this file.
-"""exp and tanh, and the parts that other exponentials are made of."""
 
 from minijax.functions.range_reduction import nearest, power_of_two, without_multiple
 from minijax.functions.scalar_functions import not_above, not_below, plus_rest

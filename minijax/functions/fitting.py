@@ -1,5 +1,3 @@
-# Made from chapters/23_functions_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Polynomials and their quotients that come as close to a function as can be.
 
 It works with numbers of any kind that has arithmetic. To find digits for 64-bit
@@ -8,6 +6,9 @@ floats, these have to have more than 64 bits, as those of mpmath.
 Reference: C. Lawson, Contributions to the theory of linear least maximum approximation
 (1961); H. Loeb, On rational fraction approximations at discrete points (1957).
 """
+
+# Made from chapters/23_functions_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

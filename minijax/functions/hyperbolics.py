@@ -1,6 +1,7 @@
+"""Other exponentials: of base 2, less 1, the hyperbolic functions, their inverses."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Other exponentials: of base 2, less 1, the hyperbolic functions, their inverses."""
 
 import numpy as np
 

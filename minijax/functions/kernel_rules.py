@@ -1,6 +1,7 @@
+"""Kernel rules of functions for which libraries have no name."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernel rules of functions for which libraries have no name."""
 
 import numpy as np
 

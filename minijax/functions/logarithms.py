@@ -1,6 +1,7 @@
+"""The natural logarithm, and the parts that other logarithms are made of."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The natural logarithm, and the parts that other logarithms are made of."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""Powers, roots and lengths."""
+
 # Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Powers, roots and lengths."""
 
 import numpy as np
 

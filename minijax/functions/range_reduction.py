@@ -1,6 +1,7 @@
+"""Range reduction: floats as bits, rounding to whole numbers, powers of two."""
+
 # Made from chapters/23_functions.md by `make chapter`;
 # edit the chapter, not this file.
-"""Range reduction: floats as bits, rounding to whole numbers, powers of two."""
 
 from typing import NamedTuple
 

@@ -1,11 +1,12 @@
-# Made from chapters/23_functions_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions of scalars, written with scalar operations.
 
 What a processor has no instruction for is written here once, with the operations that
 it has, and without branches: so it can be done to one number, or to as many as fit into
 a register, on every machine for which kernels are emitted.
 """
+
+# Made from chapters/23_functions_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 from typing import NamedTuple

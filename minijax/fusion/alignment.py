@@ -1,6 +1,7 @@
+"""Loop alignment: the order of the loops that two parts share, and whether it pays."""
+
 # Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loop alignment: the order of the loops that two parts share, and whether it pays."""
 
 import functools
 import math

@@ -1,6 +1,7 @@
+"""The fusion pass: kernels of a program merged where that saves memory traffic."""
+
 # Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The fusion pass: kernels of a program merged where that saves memory traffic."""
 
 import math
 from typing import NamedTuple

@@ -1,6 +1,7 @@
+"""Greedy loop fusion: each consumer takes in the producers of its operands."""
+
 # Made from chapters/19_fusion.md by `make chapter`;
 # edit the chapter, not this file.
-"""Greedy loop fusion: each consumer takes in the producers of its operands."""
 
 import math
 

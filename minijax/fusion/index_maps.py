@@ -1,6 +1,7 @@
+"""Where an element was made: the indices of one loop nest as numbers of another."""
+
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Where an element was made: the indices of one loop nest as numbers of another."""
 
 import functools
 import math

@@ -1,6 +1,7 @@
+"""Common loops: loops in which two parts can be one, and what they share there."""
+
 # Made from chapters/19_fusion.md by `make chapter`;
 # edit the chapter, not this file.
-"""Common loops: loops in which two parts can be one, and what they share there."""
 
 import math
 from typing import NamedTuple

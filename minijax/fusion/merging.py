@@ -1,6 +1,7 @@
+"""Loop fusion: one kernel of several; what is made in it need not be loaded."""
+
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loop fusion: one kernel of several; what is made in it need not be loaded."""
 
 import numpy as np
 

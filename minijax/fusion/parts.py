@@ -1,6 +1,7 @@
+"""Parts of a program: launches in the same loops, and what fusion asks of them."""
+
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Parts of a program: launches in the same loops, and what fusion asks of them."""
 
 import itertools
 

@@ -1,6 +1,7 @@
+"""Loops that one block of threads does in one launch."""
+
 # Made from chapters/34_gpu_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loops that one block of threads does in one launch."""
 
 import math
 

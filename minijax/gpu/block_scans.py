@@ -1,6 +1,7 @@
+"""Running totals that the threads of a team make together."""
+
 # Made from chapters/34_gpu_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Running totals that the threads of a team make together."""
 
 import math
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
+"""Which shape of launch a kernel has on a card, and which launches a program."""
+
 # Made from chapters/34_gpu_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Which shape of launch a kernel has on a card, and which launches a program."""
 
 from minijax.gpu.block_scans import scan_of
 from minijax.gpu.launches import LaunchShape, launch_of, outer_axes

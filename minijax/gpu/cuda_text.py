@@ -1,6 +1,7 @@
+"""Kernels as functions in CUDA C: any nest, whatever its launch says."""
+
 # Made from chapters/34_gpu.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels as functions in CUDA C: any nest, whatever its launch says."""
 
 from minijax._registry import Registry
 from minijax.gpu.launches import LaunchShape

@@ -1,6 +1,7 @@
+"""Kernels in two stages: what was folded and is small, the second one folds again."""
+
 # Made from chapters/34_gpu_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels in two stages: what was folded and is small, the second one folds again."""
 
 import math
 

@@ -1,6 +1,7 @@
+"""Rows in registers: a team loads its row once, and walks through it several times."""
+
 # Made from chapters/34_gpu_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Rows in registers: a team loads its row once, and walks through it several times."""
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
+"""Launches: which threads do which indices of a kernel, and how many there are."""
+
 # Made from chapters/34_gpu.md by `make chapter`;
 # edit the chapter, not this file.
-"""Launches: which threads do which indices of a kernel, and how many there are."""
 
 import math
 from typing import NamedTuple

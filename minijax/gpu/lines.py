@@ -1,6 +1,7 @@
+"""Lines of CUDA C: places, loads and stores, folds, and what a function begins with."""
+
 # Made from chapters/34_gpu_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Lines of CUDA C: places, loads and stores, folds, and what a function begins with."""
 
 import itertools
 from contextlib import contextmanager

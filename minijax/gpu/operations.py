@@ -1,9 +1,10 @@
-# Made from chapters/34_gpu_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Scalar operations in CUDA C: expressions of names, by kinds of dtypes.
 
 Reference: the CUDA C++ Programming Guide, https://docs.nvidia.com/cuda.
 """
+
+# Made from chapters/34_gpu_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

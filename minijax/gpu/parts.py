@@ -1,6 +1,7 @@
+"""Kernels in several launches, so that they fill a card: long folds, running totals."""
+
 # Made from chapters/34_gpu_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels in several launches, so that they fill a card: long folds, running totals."""
 
 import math
 

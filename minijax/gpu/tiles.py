@@ -1,6 +1,7 @@
+"""Transposes: a block turns a tile of 32 x 32 numbers around in shared memory."""
+
 # Made from chapters/34_gpu_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Transposes: a block turns a tile of 32 x 32 numbers around in shared memory."""
 
 import math
 from contextlib import contextmanager

@@ -1,6 +1,7 @@
+"""A thread for some neighbours: one vector of 16 bytes, or fewer, of each array."""
+
 # Made from chapters/34_gpu_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""A thread for some neighbours: one vector of 16 bytes, or fewer, of each array."""
 
 import math
 from dataclasses import dataclass

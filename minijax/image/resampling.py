@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Images are resampled by separable convolution kernels.
 
 Source: R. G. Keys, *Cubic convolution interpolation for digital image processing*, IEEE
@@ -8,6 +6,9 @@ one and two dimensions*, J. Appl. Meteor. 18 (1979).
 
 Reference: ``jax.image``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 from collections.abc import Sequence

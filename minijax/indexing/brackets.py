@@ -1,11 +1,12 @@
-# Made from chapters/28_indexing.md by `make chapter`;
-# edit the chapter, not this file.
 """Advanced indexing: the part of an array that an index in brackets names.
 
 Importing this module gives arrays and tracers the method ``__getitem__``.
 
 Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 """
+
+# Made from chapters/28_indexing.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.core import methods

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Advanced indexing: an index of Python as a slice, a dynamic slice, or a gather.
 
 Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 """
+
+# Made from chapters/28_indexing_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Dimension numbers of gathers and scatters, their modes, and checks of both.
 
 Reference: ``jax.lax.GatherDimensionNumbers``; XLA's operation semantics of Gather.
 """
+
+# Made from chapters/28_indexing_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 from functools import cache

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Slices, and updates of slices, whose corner is computed by the program.
 
 Reference: ``jax.lax.dynamic_slice``, ``jax.lax.dynamic_update_slice``.
 """
+
+# Made from chapters/28_indexing_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Places where a condition holds, elements that stand there, and counts.
 
 Reference: ``jax.numpy.nonzero``, ``jax.numpy.compress``, ``jax.numpy.bincount``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing.md by `make chapter`;
-# edit the chapter, not this file.
 """Gather and scatter: windows of an array at computed places, read or changed.
 
 Reference: ``jax.lax.gather``, ``jax.lax.scatter``; XLA's operation semantics.
 """
+
+# Made from chapters/28_indexing.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing.md by `make chapter`;
-# edit the chapter, not this file.
 """The columns of gather and of the sum of updates: derivatives, batches, kernels.
 
 Reference: ``jax._src.lax.slicing``.
 """
+
+# Made from chapters/28_indexing.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The rules of the scatters that do not add, and batches of boxes.
 
 Reference: ``jax._src.lax.slicing``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial

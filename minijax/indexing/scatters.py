@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Scatters that subtract, multiply, keep the extreme, or apply a function.
 
 Reference: ``jax.lax.scatter_sub``, ``jax.lax.scatter_mul``, ``jax.lax.scatter_min``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The columns of dynamic slices and their updates, and kernels with computed places.
 
 Reference: ``jax._src.lax.slicing``.
 """
+
+# Made from chapters/28_indexing_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

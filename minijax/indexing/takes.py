@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Elements of arrays at places: to take them, and to put others there.
 
 Reference: ``jax.numpy.take``, ``jax.numpy.take_along_axis``, ``jax.numpy.put``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,11 +1,12 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Updates of the elements that an index names.
 
 Importing this module gives arrays and tracers the property ``at``.
 
 Reference: ``jax.Array.at``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import warnings
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Derivatives of primitives, under the names that JAX has for them.
 
 Reference: ``jax.interpreters.ad``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof

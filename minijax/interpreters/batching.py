@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Batches of primitives, under the names that JAX has for them.
 
 Reference: ``jax.interpreters.batching``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import elementwise_rule, insert_axis, move_axis, vmap_rules

@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A type checker for jaxprs: run it after anything that makes or changes one.
 
 Reference: ``jax.extend.core.check_jaxpr``, ``JaxprTypeError``.
 """
+
+# Made from chapters/07_jaxprs_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,5 +1,3 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Pretty printing: text that knows where its lines may end.
 
 A *document* says what is written and where a line may end; `layout` decides where it
@@ -9,6 +7,9 @@ documents.
 Method: Philip Wadler, "A prettier printer" (2003), in the strict form of Christian
 Lindig's "Strictly pretty" (2000).
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import defaultdict
 from dataclasses import dataclass

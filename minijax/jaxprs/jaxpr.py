@@ -1,5 +1,3 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs as data: variables, equations, jaxprs, and how to run one.
 
 A *jaxpr* is a program in its plainest form: inputs, one equation after the other, each
@@ -8,6 +6,9 @@ of which names its results and is never changed, and outputs.
 Reference: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var``,
 ``Literal``, ``jaxpr_as_fun``), ``jax.core.eval_jaxpr``.
 """
+
+# Made from chapters/07_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 from collections.abc import Callable

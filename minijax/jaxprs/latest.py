@@ -1,6 +1,7 @@
+"""Single values that higher floors replace by their own."""
+
 # Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Single values that higher floors replace by their own."""
 
 class Latest:
     """A value that a higher floor replaces by its own; the latest one counts.

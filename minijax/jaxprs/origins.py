@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What a value that is not there yet can say of itself, in messages.
 
 Reference: ``TracerArrayConversionError``, ``DynamicJaxprTrace`` in JAX.
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.core import Tracer
 from minijax.errors import TracerArrayConversionError

@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """How a jaxpr is written: definitions, equations, results, in lines of 80 columns.
 
 Reference: ``str(jax.make_jaxpr(f)(x))``, ``Jaxpr.pretty_print``.
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import re
 from collections import Counter

@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Type inference: shape rules, and mesh axes along which results vary.
 
 Reference: ``standard_vma_rule`` in ``jax._src.core``.
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
 from minijax.arrays.sharding_types import NO_MANUAL_AXES

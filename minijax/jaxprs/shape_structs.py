@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Shape structs: the type of an array where there is no array.
 
 Reference: ``jax.ShapeDtypeStruct``.
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial

@@ -1,5 +1,3 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
-# edit the chapter, not this file.
 """Staging: the trace that writes down what a function does, as a jaxpr.
 
 Every operation that is bound while it is current becomes an equation; none is
@@ -7,6 +5,9 @@ evaluated.
 
 Reference: ``DynamicJaxprTrace`` in ``jax._src.interpreters.partial_eval``.
 """
+
+# Made from chapters/07_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

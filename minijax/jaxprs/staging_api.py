@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
-# edit the chapter, not this file.
 """Looking at a function's program, or at its types alone, without running it.
 
 Reference: ``jax.make_jaxpr``, ``jax.eval_shape``.
 """
+
+# Made from chapters/07_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from functools import wraps

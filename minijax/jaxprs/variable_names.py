@@ -1,9 +1,10 @@
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Letters for the variables of a jaxpr, and how lists of variables are written.
 
 Reference: ``JaxprPpContext`` in ``jax._src.core``.
 """
+
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import defaultdict
 from itertools import count

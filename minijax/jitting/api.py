@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """jit: a function as a program; and the switches of all jitted functions.
 
 Reference: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import gc
 import warnings

@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Static and donated arguments: what a user chose by number or by name.
 
 Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import inspect
 import warnings

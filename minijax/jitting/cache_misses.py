@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Why a function is traced again, in one sentence.
 
 Reference: ``jax.explain_cache_misses``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from itertools import zip_longest
 from weakref import WeakKeyDictionary

@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """From a program to something that runs it: backends, and what they have made.
 
 Reference: ``jax.stages.Compiled``.
 """
+
+# Made from chapters/12_jit_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import copy
 import operator

@@ -1,10 +1,11 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Cost analysis: the operations and bytes of a program, counted in its text.
 
 Reference: ``jax.stages.Compiled.cost_analysis``, ``memory_analysis``; the conventions
 are those of XLA's ``HloCostAnalysis``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions that are written down once, and run as programs from then on.
 
 Reference: ``jax.jit``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import weakref
 from functools import partial, update_wrapper

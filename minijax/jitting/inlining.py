@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The class of the primitive `jit`: a call may be asked to vanish.
 
 Reference: the parameter ``inline`` of ``jax.jit``.
 """
+
+# Made from chapters/12_jit_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.core import Primitive, current_trace, refuse_dead_tracers
 from minijax.jaxprs.jaxpr import eval_jaxpr

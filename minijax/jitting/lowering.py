@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The stages between a function and its result: traced, lowered, compiled.
 
 Reference: ``jax.stages``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from dataclasses import dataclass
 from functools import cached_property

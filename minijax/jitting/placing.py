@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Where a program runs: on the device of the arguments that matter.
 
 Reference: the device assignment of ``jax.jit``.
 """
+
+# Made from chapters/12_jit_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.interchange import apart
 from minijax.arrays.placement import default_placement

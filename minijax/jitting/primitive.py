@@ -1,9 +1,10 @@
-# Made from chapters/12_jit.md by `make chapter`;
-# edit the chapter, not this file.
 """A call of a program, as a primitive with a rule in every table.
 
 Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 """
+
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules

@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Shardings that a user of jit asks for, for operands and results.
 
 Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
+
+# Made from chapters/12_jit_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from itertools import repeat
 

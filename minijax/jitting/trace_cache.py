@@ -1,9 +1,10 @@
-# Made from chapters/12_jit_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The tracing cache: functions of trees as programs, each made once for its key.
 
 Reference: the tracing cache of ``jax.jit``.
 """
+
+# Made from chapters/12_jit_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

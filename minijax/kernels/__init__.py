@@ -1,3 +1,4 @@
+"""Kernels. What is a loop, written down?"""
+
 # Made from chapters/17_kernels_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels. What is a loop, written down?"""

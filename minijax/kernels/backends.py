@@ -1,6 +1,7 @@
+"""Programs run step by step: kernels on memory, the rest by NumPy."""
+
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs run step by step: kernels on memory, the rest by NumPy."""
 
 from collections import Counter
 

@@ -1,6 +1,7 @@
+"""Writing kernels: from views of arrays to loads, operations and stores."""
+
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Writing kernels: from views of arrays to loads, operations and stores."""
 
 import functools
 from typing import NamedTuple

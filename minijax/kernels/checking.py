@@ -1,6 +1,7 @@
+"""Checkers: is a kernel well formed, and do its loops do what it says?"""
+
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Checkers: is a kernel well formed, and do its loops do what it says?"""
 
 import math
 from collections import Counter

@@ -1,9 +1,10 @@
-# Made from chapters/17_kernels.md by `make chapter`;
-# edit the chapter, not this file.
 """The reference interpreter of kernels, in NumPy.
 
 A node becomes an array that has size 1 along the axes over which it does not vary.
 """
+
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,11 +1,12 @@
-# Made from chapters/17_kernels_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Unroll and jam: the turns of a loop side by side, in the loops inside of it.
 
 And which turns may be done so, or as vectors with masks, and which marks go together.
 
 Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1972).
 """
+
+# Made from chapters/17_kernels_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 

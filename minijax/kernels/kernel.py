@@ -1,11 +1,12 @@
-# Made from chapters/17_kernels.md by `make chapter`;
-# edit the chapter, not this file.
 """The kernel IR: loop nests over scalar expressions, as data.
 
 A kernel says what is computed for each index, and in which element of which
 parameter it is found or left. It knows nothing of vectors, threads or addresses,
 so that one kernel serves every machine.
 """
+
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 import re

@@ -1,6 +1,7 @@
+"""The loops of a kernel: which are opened when, and what is computed where."""
+
 # Made from chapters/17_kernels.md by `make chapter`;
 # edit the chapter, not this file.
-"""The loops of a kernel: which are opened when, and what is computed where."""
 
 from minijax.kernels.kernel import needed
 from minijax.kernels.parts import Combine, Loop, Start, Store, names_of, nest_text, runs

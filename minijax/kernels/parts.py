@@ -1,9 +1,10 @@
-# Made from chapters/17_kernels_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The parts of kernels and of loop nests, their text, and what they count up to.
 
 Places, loads, folds and stores are records; a node holds some of them as its detail.
 """
+
+# Made from chapters/17_kernels_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from contextlib import suppress

@@ -1,10 +1,11 @@
-# Made from chapters/17_kernels_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Lowering: a jaxpr as a program of steps, kernels on buffers and calls of NumPy.
 
 Reference: the translation rules of Frostig, Johnson and Leary, *Compiling machine
 learning programs via high-level tracing* (SysML 2018).
 """
+
+# Made from chapters/17_kernels_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

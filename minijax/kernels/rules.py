@@ -1,6 +1,7 @@
+"""Lowering rules: primitives as kernels, one element each, or folded and rearranged."""
+
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Lowering rules: primitives as kernels, one element each, or folded and rearranged."""
 
 import itertools
 import math

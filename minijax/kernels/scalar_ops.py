@@ -1,10 +1,11 @@
-# Made from chapters/17_kernels_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Operations on scalars: what each means, for which dtypes, and how NumPy does it.
 
 What an operation means is settled here; how a machine does it is said by a table of
 that machine, which has the same names.
 """
+
+# Made from chapters/17_kernels_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Callable

@@ -1,6 +1,7 @@
+"""Strided views: offsets and strides of arrays; loop nests with axes collapsed."""
+
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Strided views: offsets and strides of arrays; loop nests with axes collapsed."""
 
 import dataclasses
 from typing import NamedTuple

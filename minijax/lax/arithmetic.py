@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """The primitives of the simplest formulas: sums, products, tanh, comparison.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.checks import INEXACT, NUMBER, ORDERED, to_bool
 from minijax.arrays.numerics import added

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """Broadcasting: the primitive that stretches arrays.
 
 Reference: ``jax.lax.broadcast_in_dim``.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Tensor contraction: dot_general, the primitive behind every matrix product.
 
 Reference: ``jax.lax.dot_general``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 from typing import Any

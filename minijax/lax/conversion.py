@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """Type conversion: the primitive that changes dtypes.
 
 Reference: ``jax.lax.convert_element_type``.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import is_python_scalar, typeof

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Slices, padding, concatenation: primitives that cut, enlarge and join arrays.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives that act on each element by itself, and the functions that bind them.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 import math

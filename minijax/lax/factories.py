@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays.md by `make chapter`;
-# edit the chapter, not this file.
 """How primitives are made that act on each element by itself, or fold axes.
 
 Operands have one dtype and one number of axes; scalars, and axes of size 1, stretch.
 """
+
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """From anything that a user writes to operands that ``minijax.lax`` accepts.
 
 ``1 + x`` mixes dtypes and shapes; primitives do not. Here operands are given one dtype,
@@ -7,6 +5,9 @@ by the lattice of `minijax.arrays.lattice`, and one rank, by new axes of size 1.
 
 Reference: type promotion and broadcasting of ``jax.numpy``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Selection: primitives that choose among elements.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import all_weak, check_kind, check_same_dtype, listing

@@ -1,11 +1,12 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Reshape, transpose and their kin: primitives that rearrange and do not compute.
 
 Buffers never change, so that most results share the buffer of their operand.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 import math

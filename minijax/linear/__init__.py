@@ -1,3 +1,4 @@
+"""Linearize. Can we do the derivative later?"""
+
 # Made from chapters/09_linearize.md by `make chapter`;
 # edit the chapter, not this file.
-"""Linearize. Can we do the derivative later?"""

@@ -1,10 +1,11 @@
-# Made from chapters/09_linearize.md by `make chapter`;
-# edit the chapter, not this file.
 """Linearization: a jvp whose linear half is written down instead of done.
 
 Reference: ``jax.linearize``; Radul et al., *You Only Linearize Once: Tangents
 Transpose to Gradients* (POPL 2023).
 """
+
+# Made from chapters/09_linearize.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,7 @@
+"""Programs run step by step, whose kernels are machine code."""
+
 # Made from chapters/18_llvm.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs run step by step, whose kernels are machine code."""
 
 from minijax.jitting.compilation import backends
 from minijax.kernels.backends import KernelProgram

@@ -1,9 +1,10 @@
-# Made from chapters/18_llvm_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """From the text of LLVM to functions that can be called.
 
 Reference: https://llvmlite.readthedocs.io (binding layer).
 """
+
+# Made from chapters/18_llvm_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import functools

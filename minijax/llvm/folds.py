@@ -1,6 +1,7 @@
+"""Folds of vectors: many running values at once, and how they become one."""
+
 # Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Folds of vectors: many running values at once, and how they become one."""
 
 import functools
 

@@ -1,9 +1,10 @@
-# Made from chapters/18_llvm_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Narrow floats: what makes numbers of their patterns of bits, and patterns of numbers.
 
 Conversions to them round to even.
 """
+
+# Made from chapters/18_llvm_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.llvm.instructions import filled, made_of_instructions
 from minijax.llvm.types import vector_type

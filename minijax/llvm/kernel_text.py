@@ -1,10 +1,11 @@
-# Made from chapters/18_llvm.md by `make chapter`;
-# edit the chapter, not this file.
 """Kernels as functions of LLVM: any nest, whatever its loops say.
 
 A loop of a nest may be written turn by turn, with vectors, or in blocks; which it is
 to be stands in its marks (`minijax.kernels.loop_nests.Loop`).
 """
+
+# Made from chapters/18_llvm.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import math

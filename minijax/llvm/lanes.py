@@ -1,6 +1,7 @@
+"""Lanes: where the elements of a vector are, and masks for those that count."""
+
 # Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Lanes: where the elements of a vector are, and masks for those that count."""
 
 from contextlib import contextmanager
 from typing import NamedTuple

@@ -1,6 +1,7 @@
+"""Vectors from memory and into it: in a row, backwards, spread out, behind masks."""
+
 # Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Vectors from memory and into it: in a row, backwards, spread out, behind masks."""
 
 import functools
 

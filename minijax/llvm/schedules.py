@@ -1,10 +1,11 @@
-# Made from chapters/18_llvm_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The function of a kernel for a target, with the schedule that higher floors hand in.
 
 Reference: J. Ragan-Kelley and others, "Halide" (PLDI 2013): what is computed, and a
 schedule that says how.
 """
+
+# Made from chapters/18_llvm_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.jaxprs.latest import Latest
 from minijax.kernels.loop_nests import loop_nest

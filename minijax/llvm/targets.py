@@ -1,9 +1,10 @@
-# Made from chapters/18_llvm_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Targets: one record for what a processor is called, what it has, what things cost.
 
 Reference: https://llvmlite.readthedocs.io (binding layer).
 """
+
+# Made from chapters/18_llvm_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import os

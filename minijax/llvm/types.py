@@ -1,9 +1,10 @@
-# Made from chapters/18_llvm_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """LLVM's types, and numbers in its text.
 
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
+
+# Made from chapters/18_llvm_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import struct
 

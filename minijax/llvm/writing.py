@@ -1,9 +1,10 @@
-# Made from chapters/18_llvm_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The text of one function of LLVM, in the making.
 
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
+
+# Made from chapters/18_llvm_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

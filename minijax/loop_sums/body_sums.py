@@ -1,10 +1,11 @@
-# Made from chapters/22_passes_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The step of a loop, and which sums over its steps can wait until the loop is over.
 
 Reference: J. Appleyard, T. Kočiský and P. Blunsom, *Optimizing Performance of Recurrent
 Neural Networks on GPUs* (2016), for the gradients of a recurrent network.
 """
+
+# Made from chapters/22_passes_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact

@@ -1,10 +1,11 @@
-# Made from chapters/22_passes_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sums over the steps of a loop that are worked out after the loop.
 
 Reference: J. Appleyard, T. Kočiský and P. Blunsom, *Optimizing Performance of Recurrent
 Neural Networks on GPUs* (2016), for the gradients of a recurrent network.
 """
+
+# Made from chapters/22_passes_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter, defaultdict
 

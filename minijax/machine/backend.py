@@ -1,6 +1,7 @@
+"""The backend "cpu": a program is one function of machine code."""
+
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
-"""The backend "cpu": a program is one function of machine code."""
 
 from itertools import repeat
 

@@ -1,6 +1,7 @@
+"""Conditionals and while loops as steps: their classes, rules, runners and texts."""
+
 # Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Conditionals and while loops as steps: their classes, rules, runners and texts."""
 
 from functools import partial, reduce
 from operator import or_

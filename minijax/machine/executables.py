@@ -1,6 +1,7 @@
+"""Executables: tables of addresses, results of their own, costs, other callers."""
+
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Executables: tables of addresses, results of their own, costs, other callers."""
 
 import ctypes
 import functools

@@ -1,6 +1,7 @@
+"""Steps that Python does for a program that is machine code."""
+
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Steps that Python does for a program that is machine code."""
 
 import ctypes
 import threading

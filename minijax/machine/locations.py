@@ -1,6 +1,7 @@
+"""Where the steps of a program find their buffers: one answer for all nested plans."""
+
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Where the steps of a program find their buffers: one answer for all nested plans."""
 
 from collections import Counter
 

@@ -1,11 +1,12 @@
-# Made from chapters/21_machine_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Loops as steps: a step with a program in it, how it is run, and what it costs.
 
 A nested program has as `inputs` and `outputs` buffers whose memory the step hands in
 when it runs it; the outputs are distinct, and written inside. What it reads otherwise,
 and does not write itself, it has captured from the program around it.
 """
+
+# Made from chapters/21_machine_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter
 from typing import NamedTuple

@@ -1,6 +1,7 @@
+"""Kernel rules of loops: steps with programs in them."""
+
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernel rules of loops: steps with programs in them."""
 
 from functools import partial
 

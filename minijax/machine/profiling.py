@@ -1,6 +1,7 @@
+"""Profiles: the steps of a program run one by one, with a clock."""
+
 # Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Profiles: the steps of a program run one by one, with a clock."""
 
 from time import perf_counter_ns
 

@@ -1,5 +1,3 @@
-# Made from chapters/21_machine_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs as functions of LLVM: lists of steps with their loops, on planned memory.
 
 The function of a program is ``i32 @program(i8** memory, i8* arena, i8** context)``:
@@ -7,6 +5,9 @@ the addresses of its inputs and its results; memory for what is between; and a t
 that starts with the address of the function for what Python has to do, and goes on
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
+
+# Made from chapters/21_machine_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.jaxprs.latest import Latest
 from minijax.kernels.program_steps import step_kinds

@@ -1,6 +1,7 @@
+"""The kernel rule of a running total that is no fold: a loop with a state."""
+
 # Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The kernel rule of a running total that is no fold: a loop with a state."""
 
 from functools import partial
 

@@ -1,6 +1,7 @@
+"""What writes the steps of programs: the call of a kernel, and loops."""
+
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
-"""What writes the steps of programs: the call of a kernel, and loops."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,7 @@
+"""The text of a function that does some steps: addresses, variables, copies."""
+
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""The text of a function that does some steps: addresses, variables, copies."""
 
 import re
 from collections import Counter

@@ -1,6 +1,7 @@
+"""Calls of the function for matrix products from the text of other functions."""
+
 # Made from chapters/25_matmul_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Calls of the function for matrix products from the text of other functions."""
 
 import functools
 

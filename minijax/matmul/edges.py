@@ -1,10 +1,11 @@
-# Made from chapters/25_matmul.md by `make chapter`;
-# edit the chapter, not this file.
 """Remainder tiles: what is computed where a whole tile does not fit.
 
 Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instantiating
 BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
 """
+
+# Made from chapters/25_matmul.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.llvm.lanes import steps
 from minijax.llvm.loads_and_stores import read_some, write_some

@@ -1,10 +1,11 @@
-# Made from chapters/25_matmul.md by `make chapter`;
-# edit the chapter, not this file.
 """Cache blocking (gemm): products of blocks, made of panels, made of tiles.
 
 Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instantiating
 BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
 """
+
+# Made from chapters/25_matmul.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

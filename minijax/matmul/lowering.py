@@ -1,10 +1,11 @@
-# Made from chapters/25_matmul_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrix products as steps of a program: which are kernels, and which are not.
 
 A product is a kernel where a fold does it well: small ones, those with a vector, and
 those without a sum. The others are a step of their own.
 """
+
+# Made from chapters/25_matmul_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

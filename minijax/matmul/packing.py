@@ -1,10 +1,11 @@
-# Made from chapters/25_matmul_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Packing: the numbers of a matrix in the order in which a tile reads them.
 
 Reference: K. Goto and R. van de Geijn, *Anatomy of high-performance matrix
 multiplication* (ACM Transactions on Mathematical Software, 2008).
 """
+
+# Made from chapters/25_matmul_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.dtypes import short_name
 from minijax.llvm.types import pointer_to, type_of

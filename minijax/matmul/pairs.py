@@ -1,9 +1,10 @@
-# Made from chapters/25_matmul_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Pairs of short integers in one number: two products and their sum at once.
 
 Reference: the instruction ``pmaddwd``, in Intel's Software Developer's Manual.
 """
+
+# Made from chapters/25_matmul_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/25_matmul_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Sizes that are known when a function runs: arithmetic on them, and loops over parts.
 
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
+
+# Made from chapters/25_matmul_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,10 +1,11 @@
-# Made from chapters/25_matmul.md by `make chapter`;
-# edit the chapter, not this file.
 """Register tiling: a part of a product whose sums stay in registers.
 
 Reference: K. Goto and R. van de Geijn, *Anatomy of high-performance matrix
 multiplication* (ACM Transactions on Mathematical Software, 2008).
 """
+
+# Made from chapters/25_matmul.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 from typing import NamedTuple

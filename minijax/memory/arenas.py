@@ -1,6 +1,7 @@
+"""Memory handed out before it exists: offsets in an arena."""
+
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Memory handed out before it exists: offsets in an arena."""
 
 ALIGNMENT = 64
 

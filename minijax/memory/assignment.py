@@ -1,6 +1,7 @@
+"""Buffer assignment as data: where the buffers of a program live."""
+
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Buffer assignment as data: where the buffers of a program live."""
 
 import dataclasses
 

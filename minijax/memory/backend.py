@@ -1,6 +1,7 @@
+"""Programs run step by step, in memory that was planned."""
+
 # Made from chapters/20_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs run step by step, in memory that was planned."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""A check of memory plans: nothing is written over while a step needs it."""
+
 # Made from chapters/20_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""A check of memory plans: nothing is written over while a step needs it."""
 
 from minijax.jitting.costs import nbytes
 from minijax.memory.arenas import ALIGNMENT

@@ -1,6 +1,7 @@
+"""Kernels that write their result over an operand."""
+
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels that write their result over an operand."""
 
 from minijax.kernels.parts import is_affine
 from minijax.kernels.program_steps import Launch

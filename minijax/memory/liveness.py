@@ -1,6 +1,7 @@
+"""Liveness analysis: from when until when the buffers of a program are needed."""
+
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Liveness analysis: from when until when the buffers of a program are needed."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,7 @@
+"""Kernels with an operand and a result in one buffer: one parameter, and one sweep."""
+
 # Made from chapters/20_memory_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels with an operand and a result in one buffer: one parameter, and one sweep."""
 
 import math
 

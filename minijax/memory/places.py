@@ -1,6 +1,7 @@
+"""Places of buffers; the ends of a program, and what may be in a result's memory."""
+
 # Made from chapters/20_memory_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Places of buffers; the ends of a program, and what may be in a result's memory."""
 
 from typing import NamedTuple
 

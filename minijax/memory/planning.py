@@ -1,6 +1,7 @@
+"""Buffer assignment: an offset in the arena for each buffer of a program."""
+
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Buffer assignment: an offset in the arena for each buffer of a program."""
 
 from collections import defaultdict
 

@@ -1,6 +1,7 @@
+"""A recycling allocator: memory for results, used again when no object holds it."""
+
 # Made from chapters/20_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""A recycling allocator: memory for results, used again when no object holds it."""
 
 import math
 import mmap

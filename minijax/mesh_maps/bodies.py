@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Bodies of shard_map and pmap: traced, checked and bound; those of pmap are kept.
 
 Reference: ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

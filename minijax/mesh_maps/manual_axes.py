@@ -1,5 +1,3 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Values that vary: along which axes of a mesh the devices have different values.
 
 Inside a checked `shard_map` each type says so. Where an operand varies less than
@@ -7,6 +5,9 @@ another, the equation `pvary` says that it varies, too; its transpose is a sum.
 
 Reference: ``check_vma`` of ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from minijax.emitted.evaluations import write_evaluation
 from minijax.forgetting.programs import stage
 from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import jvp_rules, linear_rule
-from minijax.forward.trace import settlers
+from minijax.forward.trace import tangent_completers
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import fitted
 from minijax.jaxprs.printing import print_rules, write_plainly
@@ -256,8 +257,10 @@ def _fitted(x, like):
 
 fitted.value = _fitted
 
+alike.append(lambda x, aval: vary(x, aval.manual_axis_type.varying))
 
-def _settled(trace, primal, tangent):
+
+def _vary_as_primal(trace, primal, tangent):
     """Return a tangent that varies as its primal: the transpose sums where it begins.
 
     Of `u + v`, where only `v` moves and only `u` varies, the tangent is that of `v`.
@@ -270,5 +273,4 @@ def _settled(trace, primal, tangent):
         return vary(tangent, names)
 
 
-settlers.append(_settled)
-alike.append(lambda x, aval: vary(x, aval.manual_axis_type.varying))
+tangent_completers.append(_vary_as_primal)

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Rules of shard_map: its types, batching, dead code, cost, transpose and split.
 
 Reference: ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from math import prod
 

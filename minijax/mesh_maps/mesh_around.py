@@ -1,6 +1,7 @@
+"""The switch for the mesh that specifications without a mesh mean."""
+
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""The switch for the mesh that specifications without a mesh mean."""
 
 from minijax._lazy import wake_all
 from minijax.arrays.interchange import Record

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Arrays cut in another way.
 
 Reference: ``jax.sharding.reshard``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

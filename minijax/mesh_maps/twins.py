@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs that were traced apart and are the same: a key for them (hash consing).
 
 Reference: the keys of JAX's compilation cache.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.forgetting.remembering import key_of_value
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal

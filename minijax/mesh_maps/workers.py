@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Worker threads, and which replica of a program each of them is.
 
 Reference: the thread pool of XLA's CPU client.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import threading

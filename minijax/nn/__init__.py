@@ -1,9 +1,10 @@
-# Made from chapters/33_library.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions for neural networks.
 
 Reference: ``jax.nn``.
 """
+
+# Made from chapters/33_library.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrix products with a factor for each block of terms (microscaling, MX).
 
 Reference: ``jax.nn.scaled_matmul``; *OCP Microscaling Formats (MX) Specification*.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

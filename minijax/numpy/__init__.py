@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """NumPy's functions on arrays that can be transformed.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from importlib import import_module
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Arrays from numbers and lists, ranges and patterns.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 from array import array as array_of_numbers

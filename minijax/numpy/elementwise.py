@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """NumPy's universal functions, one after the other.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

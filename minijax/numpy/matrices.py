@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrices with a pattern: diagonals, triangles, grids.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

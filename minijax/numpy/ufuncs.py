@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy.md by `make chapter`;
-# edit the chapter, not this file.
 """NumPy's universal functions: check, promote, broadcast, then one function of lax.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/03_numpy.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

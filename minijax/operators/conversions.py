@@ -1,11 +1,12 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What Python asks of arrays: numbers, an index, membership, rounding.
 
 Importing this module fills the table `minijax.core.methods`.
 
 Reference: ``jax.Array``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The entries of a basic index: integers, slices, single bools, None, an ellipsis.
 
 Reference: indexing of ``jax.Array``.
 """
+
+# Made from chapters/03_numpy_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,5 +1,3 @@
-# Made from chapters/03_numpy.md by `make chapter`;
-# edit the chapter, not this file.
 """Basic indexing: integers, slices, single bools, None and an ellipsis, all known.
 
 Such an index cuts a box out of an array, turns axes around, drops some and adds
@@ -7,6 +5,9 @@ others. Four primitives do that: ``slice``, ``rev``, ``squeeze``, ``broadcast_in
 
 Reference: indexing of ``jax.Array``.
 """
+
+# Made from chapters/03_numpy.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.operators.entries import add_truth, as_entries, expand_ellipsis

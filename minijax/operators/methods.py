@@ -1,11 +1,12 @@
-# Made from chapters/03_numpy_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The methods of arrays: ``x.sum()`` is ``jnp.sum(x)``; operators by name.
 
 Importing this module fills the table `minijax.core.methods`.
 
 Reference: ``jax.Array``.
 """
+
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/03_numpy_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Operands of NumPy's functions: their kinds, literals like them, stretched arrays.
 
 Reference: ``jax._src.numpy.util``.
 """
+
+# Made from chapters/03_numpy_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

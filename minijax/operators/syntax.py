@@ -1,5 +1,3 @@
-# Made from chapters/03_numpy.md by `make chapter`;
-# edit the chapter, not this file.
 """What Python's syntax means for arrays: brackets, operators, decisions.
 
 Importing this module fills the table `minijax.core.methods`: concrete arrays and
@@ -7,6 +5,9 @@ tracers alike have what is defined here.
 
 Reference: ``jax.Array``.
 """
+
+# Made from chapters/03_numpy.md by `make chapter`;
+# edit the chapter, not this file.
 
 import builtins
 

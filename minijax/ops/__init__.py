@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sums, products and extremes over segments of an array.
 
 Reference: ``jax.ops``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/28_indexing_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Reductions over segments: elements of an array that share a number.
 
 Reference: ``jax.ops.segment_sum``.
 """
+
+# Made from chapters/28_indexing_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The line between neighbours in a ring: a fit of the alpha-beta model.
 
 Reference: R. Hockney, "The communication challenge for MPP" (Parallel Computing, 1994).
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from time import perf_counter
 

@@ -1,10 +1,11 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The order of steps in which exchanges run while the program computes.
 
 Reference: gradient bucketing of PyTorch's ``DistributedDataParallel``; XLA's
 ``LatencyHidingScheduler``.
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from collections import deque

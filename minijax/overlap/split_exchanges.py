@@ -1,10 +1,11 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Exchanges in two steps: one begins them, and one waits until they are done.
 
 Reference: ``MPI_Iallreduce``; XLA's pairs of ``all-reduce-start`` and
 ``all-reduce-done``.
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter
 

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Custom vmap rules: functions with a rule of their own for batches.
 
 Reference: ``jax.custom_batching.custom_vmap``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The calls with rules of their own: to run one is to run the program that it calls.
 
 Reference: the lowering rules in ``jax._src.custom_derivatives``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.forgetting.rematerialisation import remat_p
 from minijax.own_rules.batch_rules import custom_vmap_p

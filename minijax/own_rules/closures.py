@@ -1,10 +1,11 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions with arrays in their closures, taken apart into programs and arrays.
 
 Reference: ``custom_gradient`` and ``closure_convert`` in
 ``jax._src.custom_derivatives``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

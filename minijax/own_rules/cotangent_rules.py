@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules.md by `make chapter`;
-# edit the chapter, not this file.
 """Custom vjp rules: functions with a backward derivative of their own.
 
 Reference: ``jax.custom_vjp``.
 """
+
+# Made from chapters/11_own_rules.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions and derivative rules of users, as functions of flat arguments.
 
 Reference: ``resolve_kwargs``, ``argnums_partial`` in ``jax._src.api_util``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import inspect

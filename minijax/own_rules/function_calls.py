@@ -1,10 +1,11 @@
-# Made from chapters/11_own_rules.md by `make chapter`;
-# edit the chapter, not this file.
 """Calls of functions that bring their own rules: primitives with functions inside.
 
 Reference: ``custom_jvp_call_p``, ``custom_vjp_call_p`` in
 ``jax._src.custom_derivatives``.
 """
+
+# Made from chapters/11_own_rules.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 

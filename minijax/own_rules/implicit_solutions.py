@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Implicit differentiation: derivatives of a solution, from the equation it solves.
 
 Reference: ``jax.lax.custom_root``, ``jax.lax.custom_linear_solve``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Custom transposes: linear functions with a transpose of their own.
 
 Reference: ``jax.custom_derivatives.linear_call``.
 """
+
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

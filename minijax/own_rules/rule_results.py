@@ -1,10 +1,11 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What derivative rules of users return: checks, with messages that show both sides.
 
 Reference: ``_flatten_jvp``, ``_flatten_fwd``, ``_flatten_bwd`` in
 ``jax._src.custom_derivatives``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules.md by `make chapter`;
-# edit the chapter, not this file.
 """Values whose derivative is taken to be zero (stop-gradient).
 
 Reference: ``jax.lax.stop_gradient``.
 """
+
+# Made from chapters/11_own_rules.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

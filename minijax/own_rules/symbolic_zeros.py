@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Zero tangents as rules of users see them: written out, or as an object.
 
 Reference: ``jax.custom_derivatives.SymbolicZero``, ``CustomVJPPrimal``.
 """
+
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/11_own_rules.md by `make chapter`;
-# edit the chapter, not this file.
 """Custom jvp rules: functions with a forward derivative of their own.
 
 Reference: ``jax.custom_jvp``.
 """
+
+# Made from chapters/11_own_rules.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import reduce

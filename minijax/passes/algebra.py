@@ -1,6 +1,7 @@
+"""Algebraic simplification by arithmetic of its own, besides the identities."""
+
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Algebraic simplification by arithmetic of its own, besides the identities."""
 
 import math
 

@@ -1,6 +1,7 @@
+"""All rewriting rules in one walk down, and dead code in one walk up."""
+
 # Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
-"""All rewriting rules in one walk down, and dead code in one walk up."""
 
 import os
 

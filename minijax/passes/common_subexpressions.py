@@ -1,6 +1,7 @@
+"""Common-subexpression elimination: what is computed twice, computed once."""
+
 # Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
-"""Common-subexpression elimination: what is computed twice, computed once."""
 
 import functools
 import math

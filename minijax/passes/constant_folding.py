@@ -1,6 +1,7 @@
+"""Constant folding: what depends on known numbers alone, computed beforehand."""
+
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Constant folding: what depends on known numbers alone, computed beforehand."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""Branches that are known, and branches and loops that are handed less."""
+
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Branches that are known, and branches and loops that are handed less."""
 
 from minijax import lax
 from minijax.forgetting.programs import acts, merge, only, partition

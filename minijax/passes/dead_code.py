@@ -1,6 +1,7 @@
+"""Dead-code elimination: equations whose results are not used, taken away."""
+
 # Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
-"""Dead-code elimination: equations whose results are not used, taken away."""
 
 from minijax.forgetting.programs import acts, dce_rules, with_consts
 from minijax.passes.sweeping import INSIDE, Rules, Settling, swept

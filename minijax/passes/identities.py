@@ -1,10 +1,11 @@
-# Made from chapters/22_passes.md by `make chapter`;
-# edit the chapter, not this file.
 """What is equal to what in the algebra of numbers as machines have them.
 
 A *term* is a variable, which is a letter; a number; or a tuple of the name of a
 primitive and its operands, which are terms.
 """
+
+# Made from chapters/22_passes.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import itertools

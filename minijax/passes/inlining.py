@@ -1,6 +1,7 @@
+"""Inlining: calls of programs, replaced by what is called."""
+
 # Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
-"""Inlining: calls of programs, replaced by what is called."""
 
 from minijax.jitting.primitive import jit_p
 from minijax.own_rules.calls import CALLS

@@ -1,6 +1,7 @@
+"""Loop-invariant code motion: what is the same in every step is computed once."""
+
 # Made from chapters/22_passes_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loop-invariant code motion: what is the same in every step is computed once."""
 
 from minijax import lax
 from minijax.branches.while_loops import while_p

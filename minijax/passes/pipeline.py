@@ -1,6 +1,7 @@
+"""The pass pipeline: all rewriting rules in their order."""
+
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The pass pipeline: all rewriting rules in their order."""
 
 from minijax import lax
 from minijax.branches.conditionals import cond_p

@@ -1,6 +1,7 @@
+"""Operations that only move elements, and conversions: two in a row are often one."""
+
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Operations that only move elements, and conversions: two in a row are often one."""
 
 import numpy as np
 

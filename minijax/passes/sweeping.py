@@ -1,10 +1,11 @@
-# Made from chapters/22_passes_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Rewriting of programs: a walk down the equations, with rules that are asked.
 
 A rule sees each equation before it is written, with the definitions of all its
 operands behind it. It may know a better way to say the same.
 """
+
+# Made from chapters/22_passes_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

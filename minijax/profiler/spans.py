@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Traces of a profiler: named spans and calls of Python, in Chrome's trace format.
 
 Reference: ``jax.profiler``; *Trace Event Format*, the Chromium project.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 import gzip

@@ -1,5 +1,3 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
-# edit the chapter, not this file.
 """A user's function on trees, as a function on flat lists.
 
 Transformations work on flat lists of arrays; users call functions with trees of
@@ -8,6 +6,9 @@ offers the function in flat form, and puts the results together.
 
 Reference: ``jax.api_util``.
 """
+
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.pytrees.call_names import CallArguments
 from minijax.pytrees.differences import differences

@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What is asked of a call: a function, positions, tangents, leaves that are arrays.
 
 Reference: ``jax.api_util``, ``jax.jvp``.
 """
+
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import inspect
 

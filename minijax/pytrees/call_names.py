@@ -1,6 +1,7 @@
+"""The arguments of a call: their leaves, and what messages call them, ``x['w'][0]``."""
+
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""The arguments of a call: their leaves, and what messages call them, ``x['w'][0]``."""
 
 from minijax.arrays.avals import typeof
 from minijax.pytrees.call_checks import (

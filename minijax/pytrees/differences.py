@@ -1,6 +1,7 @@
+"""How structures are compared and printed, and where a tree departs from one."""
+
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""How structures are compared and printed, and where a tree departs from one."""
 
 import reprlib
 

@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
-# edit the chapter, not this file.
 """Forward-mode differentiation of functions on trees of arrays.
 
 Reference: ``jax.jvp``.
 """
+
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
-# edit the chapter, not this file.
 """The map over all leaves of a tree, or of several side by side.
 
 Reference: ``jax.tree_util.tree_map``.
 """
+
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/05_pytrees_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Where a leaf sits in a tree: one key per container, written as Python reaches it.
 
 Reference: ``jax.tree_util.keystr``, ``KeyPath``, ``DictKey`` and its relatives.
 """
+
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from dataclasses import dataclass

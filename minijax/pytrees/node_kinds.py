@@ -1,11 +1,12 @@
-# Made from chapters/05_pytrees_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Which Python types are containers of a tree, and how each comes apart.
 
 A value whose type stands in `node_kinds` is a container; any other value is a leaf.
 
 Reference: ``jax.tree_util.register_pytree_node``.
 """
+
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import copyreg
 from collections import OrderedDict, defaultdict

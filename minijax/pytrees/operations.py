@@ -1,10 +1,11 @@
-# Made from chapters/05_pytrees_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Operations on whole trees: prefixes, reductions, maps with paths, devices.
 
 Reference: ``jax.tree_util.tree_reduce`` and its relatives; ``jax.device_put``,
 ``jax.device_get``, ``jax.block_until_ready``.
 """
+
+# Made from chapters/05_pytrees_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable, Iterable

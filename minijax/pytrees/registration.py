@@ -1,10 +1,11 @@
-# Made from chapters/05_pytrees_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """More types that are containers of trees: classes of the user's own.
 
 Reference: ``jax.tree_util.register_dataclass``, ``register_pytree_node_class``,
 ``Partial`` and their relatives.
 """
+
+# Made from chapters/05_pytrees_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import dataclasses
 import functools

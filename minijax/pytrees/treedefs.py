@@ -1,5 +1,3 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
-# edit the chapter, not this file.
 """Trees of containers: what stands at the leaves, and the shape of all the rest.
 
 A *pytree* is a leaf, or a container of pytrees. `tree_flatten` separates the two
@@ -7,6 +5,9 @@ parts: a list of leaves, and a `PyTreeDef` that knows how to put them back.
 
 Reference: ``jax.tree_util``.
 """
+
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,11 +1,12 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Counter-based generators with XLA's layouts: Threefry-2x32 and Philox-4x32-10.
 
 Reference: ``jax.lax.rng_bit_generator``, ``jax.lax.rng_uniform``.
 Source: Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*
 (SC 2011).
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 import math

@@ -1,6 +1,7 @@
+"""The dtype of keys, by the name of their generator."""
+
 # Made from chapters/32_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The dtype of keys, by the name of their generator."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""The columns of the primitives of keys: derivatives, batches, kernels."""
+
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
-"""The columns of the primitives of keys: derivatives, batches, kernels."""
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/32_random_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Key-reuse analysis: what operations and programs do with keys.
 
 Reference: ``jax.experimental.key_reuse``.
 """
+
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

@@ -1,11 +1,12 @@
-# Made from chapters/32_random.md by `make chapter`;
-# edit the chapter, not this file.
 """Keys: arrays of an extended dtype, and the primitives that make and use them.
 
 A key is two words of 32 bits. In memory an array of keys is an array of pairs.
 
 Reference: ``jax._src.random.prng``.
 """
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/32_random.md by `make chapter`;
-# edit the chapter, not this file.
 """Keys as users make them, and what samplers ask of their arguments.
 
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,9 +1,10 @@
-# Made from chapters/32_random.md by `make chapter`;
-# edit the chapter, not this file.
 """Normal floats: uniform ones, sent through the inverse of the error function.
 
 Reference: ``jax.random.normal``.
 """
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

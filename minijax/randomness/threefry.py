@@ -1,10 +1,11 @@
-# Made from chapters/32_random.md by `make chapter`;
-# edit the chapter, not this file.
 """Threefry-2x32: a block cipher of two words, used as a counter-based generator.
 
 Source: Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*
 (SC 2011).
 """
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/32_random.md by `make chapter`;
-# edit the chapter, not this file.
 """Bits, and what is one step from them: floats between two ends.
 
 Reference: ``jax.random``.
 """
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,6 +1,7 @@
+"""Whether all processes run the same program: digests of its text."""
+
 # Made from chapters/37_machines.md by `make chapter`;
 # edit the chapter, not this file.
-"""Whether all processes run the same program: digests of its text."""
 
 import re
 

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The five exchanges among cards, by NCCL through CuPy.
 
 Reference: ``cupy.cuda.nccl``; NCCL's collective operations.
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

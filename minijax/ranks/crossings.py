@@ -1,6 +1,7 @@
+"""Runs of a program on a mesh whose devices belong to several processes."""
+
 # Made from chapters/37_machines.md by `make chapter`;
 # edit the chapter, not this file.
-"""Runs of a program on a mesh whose devices belong to several processes."""
 
 from functools import partial
 

@@ -1,6 +1,7 @@
+"""Runs of a program on a mesh of processes, without threads and without copies."""
+
 # Made from chapters/37_machines_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Runs of a program on a mesh of processes, without threads and without copies."""
 
 import ctypes
 import threading

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines.md by `make chapter`;
-# edit the chapter, not this file.
 """Collectives among processes: five exchanges, by MPI.
 
 Reference: the MPI standard, https://www.mpi-forum.org; ``mpi4py``.
 """
+
+# Made from chapters/37_machines.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import reduce

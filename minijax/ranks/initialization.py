@@ -1,9 +1,10 @@
-# Made from chapters/37_machines.md by `make chapter`;
-# edit the chapter, not this file.
 """Joining the other processes of a job, and leaving them.
 
 Reference: ``jax.distributed``.
 """
+
+# Made from chapters/37_machines.md by `make chapter`;
+# edit the chapter, not this file.
 
 import atexit
 import os

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Launchers of parallel jobs, and the MPI library that belongs to one.
 
 Reference: the cluster environments of ``jax.distributed``.
 """
+
+# Made from chapters/37_machines_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

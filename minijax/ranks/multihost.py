@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Helpers for programs of several processes.
 
 Reference: ``jax.experimental.multihost_utils``.
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines.md by `make chapter`;
-# edit the chapter, not this file.
 """Processes that run one program: their devices, and who talks with whom.
 
 Reference: ``jax.distributed``.
 """
+
+# Made from chapters/37_machines.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/37_machines.md by `make chapter`;
-# edit the chapter, not this file.
 """The alpha-beta model: how long collectives take, before anything runs.
 
 Reference: R. Hockney, "The communication challenge for MPP" (Parallel Computing, 1994).
 """
+
+# Made from chapters/37_machines.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

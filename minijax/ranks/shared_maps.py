@@ -1,9 +1,10 @@
-# Made from chapters/37_machines_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """pmap across processes: each brings the examples of its own devices.
 
 Reference: ``jax.pmap``.
 """
+
+# Made from chapters/37_machines_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.placement import devices
 from minijax.arrays.transfer import local_devices, process_count

@@ -1,6 +1,7 @@
+"""What ends all processes of a job when one of them fails: a hook and a watchdog."""
+
 # Made from chapters/37_machines_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What ends all processes of a job when one of them fails: a hook and a watchdog."""
 
 import sys
 import threading

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What pmap and shard_map are given: read, and refused where it does not fit.
 
 Reference: ``jax.shard_map``, ``jax.pmap``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from math import prod
 

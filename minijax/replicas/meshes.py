@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Meshes: grids of devices whose axes have names.
 
 Reference: ``jax.sharding.Mesh``, ``jax.make_mesh``, ``jax.set_mesh``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 import math

@@ -1,10 +1,11 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Collectives made of others, and the change from one value for all to many.
 
 Reference: ``jax.lax.pcast``, ``pshuffle``, ``pswapaxes``, ``pbroadcast``,
 ``ragged_all_to_all``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

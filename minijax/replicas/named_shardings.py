@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Shardings by a mesh and a partition specification.
 
 Reference: ``jax.sharding.NamedSharding``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

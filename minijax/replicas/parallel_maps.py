@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """pmap: vmap whose examples are computed by devices.
 
 Reference: ``jax.pmap``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Which axes of an array are cut along which axes of a mesh.
 
 Reference: ``jax.sharding.PartitionSpec``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import cache
 

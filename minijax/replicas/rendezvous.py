@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas.md by `make chapter`;
-# edit the chapter, not this file.
 """Replicas: threads that run one program, each for a device, and wait for each other.
 
 Reference: the in-process collectives of XLA's CPU client.
 """
+
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
 
 import threading
 from functools import partial

@@ -1,6 +1,7 @@
+"""Rows of a mesh: who meets in a collective over some of its axes, and gets what."""
+
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Rows of a mesh: who meets in a collective over some of its axes, and gets what."""
 
 from functools import cache, reduce
 from math import prod

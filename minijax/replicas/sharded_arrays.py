@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Arrays that are made in parts.
 
 Reference: ``jax.make_array_from_callback`` and its like.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from operator import eq
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas.md by `make chapter`;
-# edit the chapter, not this file.
 """shard_map: one program for each device of a mesh, as a primitive.
 
 Reference: ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """shard_map as a function: it reads meshes and specifications around the primitive.
 
 Reference: ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Set
 from functools import wraps

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas.md by `make chapter`;
-# edit the chapter, not this file.
 """Varying values, transposed: where a value for all devices has a summed cotangent.
 
 Reference: ``check_vma`` of ``jax.shard_map``.
 """
+
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.batching.collectives import psum_p
 from minijax.batching.trace import program_primitives

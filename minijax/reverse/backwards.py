@@ -1,10 +1,11 @@
-# Made from chapters/10_reverse.md by `make chapter`;
-# edit the chapter, not this file.
 """Reverse mode: a linear program runs backwards, from cotangents to cotangents.
 
 Reference: ``jax.vjp``, ``jax.linear_transpose``; Radul et al., *You Only Linearize
 Once: Tangents Transpose to Gradients* (POPL 2023).
 """
+
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,10 +1,11 @@
-# Made from chapters/10_reverse_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Calls for a derivative: which arguments vary, and what can be differentiated.
 
 Each check raises a TypeError that names the leaf. The calls are instances of
 `minijax.pytrees.api_util.FlatCall`.
 """
+
+# Made from chapters/10_reverse_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 

@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse.md by `make chapter`;
-# edit the chapter, not this file.
 """Gradients: the reverse derivative of a function with a single result.
 
 Reference: ``jax.grad``, ``jax.value_and_grad``.
 """
+
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Jacobians and Hessians: derivatives in all directions at once.
 
 Reference: ``jax.jacfwd``, ``jax.jacrev``, ``jax.hessian``.
 """
+
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The transpose of a function that is linear as it stands.
 
 Reference: ``jax.linear_transpose``.
 """
+
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

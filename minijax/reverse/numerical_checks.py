@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Derivatives checked against differences of function values.
 
 Reference: ``jax.test_util``.
 """
+
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from functools import partial

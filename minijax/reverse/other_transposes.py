@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Transpose rules of pieces, complex numbers and collectives; reasons for the others.
 
 Reference: ``jax.lax``, and the rules that ``jax.linear_transpose`` applies.
 """
+
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from itertools import accumulate
 

@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions that return derivatives, checked against differences of values.
 
 Reference: ``jax.test_util``.
 """
+
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import partial

@@ -1,9 +1,10 @@
-# Made from chapters/10_reverse.md by `make chapter`;
-# edit the chapter, not this file.
 """Transpose rules: how each linear primitive hands a cotangent back to its operands.
 
 Reference: ``jax.lax``, and the rules that ``jax.linear_transpose`` applies.
 """
+
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.avals import typeof

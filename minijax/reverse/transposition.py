@@ -1,5 +1,3 @@
-# Made from chapters/10_reverse.md by `make chapter`;
-# edit the chapter, not this file.
 """Transposition of single primitives: the rule table, and makers of rules.
 
 A rule is called as ``rule(cotangents, *operands, **params)``, with one cotangent (or
@@ -9,6 +7,9 @@ other operands arrive as values, and get None.
 
 Reference: ``jax.interpreters.ad.primitive_transposes``.
 """
+
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.avals import typeof

@@ -1,3 +1,4 @@
+"""Scan. Who keeps the steps?"""
+
 # Made from chapters/16_scan_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Scan. Who keeps the steps?"""

@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """What users give to loops: numbers of steps, bounds, trees of rows, functions.
 
 Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``, ``jax.lax.map``.
 """
+
+# Made from chapters/16_scan_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import operator
 from weakref import ref

@@ -1,10 +1,11 @@
-# Made from chapters/16_scan_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Associative scan: a parallel prefix in about 2 log2(n) rounds instead of n steps.
 
 Reference: ``jax.lax.associative_scan``; G. Blelloch, *Prefix Sums and Their
 Applications* (1990).
 """
+
+# Made from chapters/16_scan_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

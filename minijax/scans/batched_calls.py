@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions whose batch is a loop over the examples.
 
 Reference: ``jax.custom_batching.sequential_vmap``.
 """
+
+# Made from chapters/16_scan_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 

@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """scan, fori_loop: loops with a known number of steps, as users write them.
 
 Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
 """
+
+# Made from chapters/16_scan_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

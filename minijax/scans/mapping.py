@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """lax.map: a function of one row, for each row, in a loop and perhaps in batches.
 
 Reference: ``jax.lax.map``.
 """
+
+# Made from chapters/16_scan_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

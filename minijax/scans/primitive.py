@@ -1,5 +1,3 @@
-# Made from chapters/16_scan.md by `make chapter`;
-# edit the chapter, not this file.
 """scan: a loop with a known number of steps, as a primitive.
 
 A scan runs the program of one step again and again. Its operands fall into three
@@ -9,6 +7,9 @@ carry, and a row for each of the *ys*, the arrays in which these rows are stacke
 
 Reference: ``jax.lax.scan``.
 """
+
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.transfer import brought

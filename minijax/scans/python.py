@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A scan in emitted Python: a for loop, and an array for each of the ys.
 
 Reference: ``jax.lax.scan``.
 """
+
+# Made from chapters/16_scan_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections import Counter
 

@@ -1,9 +1,10 @@
-# Made from chapters/16_scan.md by `make chapter`;
-# edit the chapter, not this file.
 """What a scan means to jvp, split and vmap.
 
 Reference: ``jax.lax.scan``.
 """
+
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.core import set_current_trace

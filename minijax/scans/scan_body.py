@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """From the user's function of one step to its program, and to the scan that runs it.
 
 Reference: ``jax.lax.scan``.
 """
+
+# Made from chapters/16_scan_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

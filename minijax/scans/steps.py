@@ -1,11 +1,12 @@
-# Made from chapters/16_scan_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The step of a scan: its operands in groups, and what transformations make of it.
 
 Loop-invariant code motion: what the constants of a loop decide is done before it.
 
 Reference: ``jax.lax.scan``; ``jax.linearize`` of a scan.
 """
+
+# Made from chapters/16_scan_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from itertools import accumulate, pairwise
 from typing import NamedTuple

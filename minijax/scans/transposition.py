@@ -1,9 +1,10 @@
-# Made from chapters/16_scan.md by `make chapter`;
-# edit the chapter, not this file.
 """A scan backwards: the last step first, and cotangents as its carry.
 
 Reference: ``jax.lax.scan``, its transpose.
 """
+
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.branches.rewiring import zeros

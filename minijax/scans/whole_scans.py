@@ -1,9 +1,10 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A scan as one equation: its program outside of `jit`, its dead code, its costs.
 
 Reference: ``jax.lax.scan``, which compiles its loop in any case.
 """
+
+# Made from chapters/16_scan_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis

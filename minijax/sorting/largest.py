@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The largest elements along an axis.
 
 Reference: ``jax.lax.top_k``, ``jax.lax.approx_max_k``.
 """
+
+# Made from chapters/29_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from math import isqrt

@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting.md by `make chapter`;
-# edit the chapter, not this file.
 """The kernel rule of sort: words of the keys, made by kernels, and a step.
 
 Reference: ``_canonicalize_float_for_sort`` in ``jax._src.lax.lax``.
 """
+
+# Made from chapters/29_sorting.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.kernels.program_steps import kernel_rules
 from minijax.sorting.primitive import sort_p

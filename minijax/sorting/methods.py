@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The methods of arrays that sort.
 
 Reference: ``jax.Array``.
 """
+
+# Made from chapters/29_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.operators.syntax import register
 from minijax.sorting.searching import searchsorted

@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting.md by `make chapter`;
-# edit the chapter, not this file.
 """Sorting along an axis: the primitive, and functions to bind it.
 
 Reference: ``jax.lax.sort``.
 """
+
+# Made from chapters/29_sorting.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any, overload

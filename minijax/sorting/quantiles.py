@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Medians and other quantiles.
 
 Reference: ``jax.numpy.quantile``.
 """
+
+# Made from chapters/29_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

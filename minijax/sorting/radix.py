@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Radix sort in machine code: a stable order of unsigned words, digit by digit.
 
 Reference: D. Knuth, *The Art of Computer Programming*, volume 3, section 5.2.5.
 """
+
+# Made from chapters/29_sorting_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.forgetting.remembering import made_once
 from minijax.llvm.targets import TargetLibrary

@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting.md by `make chapter`;
-# edit the chapter, not this file.
 """The columns of the primitive sort: derivatives, batches, what it costs.
 
 Reference: ``jax._src.lax.lax``.
 """
+
+# Made from chapters/29_sorting.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Places in arrays that are in order.
 
 Reference: ``jax.numpy.searchsorted``.
 """
+
+# Made from chapters/29_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.core import Array

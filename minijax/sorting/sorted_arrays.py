@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sorting, as NumPy offers it.
 
 Reference: ``jax.numpy``.
 """
+
+# Made from chapters/29_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

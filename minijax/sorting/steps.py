@@ -1,10 +1,11 @@
-# Made from chapters/29_sorting_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Sorts as steps of a program.
 
 The words of the keys are made by kernels; the step orders them, row by row, and takes
 the operands along.
 """
+
+# Made from chapters/29_sorting_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

@@ -1,9 +1,10 @@
-# Made from chapters/29_sorting.md by `make chapter`;
-# edit the chapter, not this file.
 """Words in the order of numbers: unsigned integers that compare as the numbers do.
 
 Reference: ``_canonicalize_float_for_sort`` in ``jax._src.lax.lax``.
 """
+
+# Made from chapters/29_sorting.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

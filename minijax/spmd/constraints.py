@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """The primitive of a sharding that a program asks for, and how it cuts a value.
 
 Reference: ``jax.lax.with_sharding_constraint``.
 """
+
+# Made from chapters/36_replicas_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs of one device, run on all devices of a mesh in step.
 
 Reference: the SPMD executables of XLA.
 """
+
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

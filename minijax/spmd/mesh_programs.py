@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A backend for arrays in parts: programs are written anew for the ways they are cut.
 
 Reference: the SPMD executables of XLA.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 

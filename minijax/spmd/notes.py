@@ -1,6 +1,7 @@
+"""What is noted while the program of one device is written: gatherings, and why."""
+
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What is noted while the program of one device is written: gatherings, and why."""
 
 from minijax.extents import Derived, dynamic_variable, in_force
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sharding constraints: their rules, and those at the ends of a jitted function.
 
 Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from operator import mod
 

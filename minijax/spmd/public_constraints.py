@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """with_sharding_constraint, and names of meshes at the top of the package.
 
 Reference: ``jax.lax.with_sharding_constraint``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """SPMD partitioning: from a program for all devices to the program of one.
 
 Reference: GSPMD, https://arxiv.org/abs/2105.04663; Shardy.
 """
+
+# Made from chapters/36_replicas_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from itertools import takewhile

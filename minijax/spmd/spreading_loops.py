@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sharding rules of loops, choices and maps: propagation to a fixed point.
 
 Reference: GSPMD, https://arxiv.org/abs/2105.04663, section 3.5.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from itertools import takewhile

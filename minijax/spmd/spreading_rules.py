@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Sharding rules: which cuts an operation keeps, and where devices exchange numbers.
 
 Reference: GSPMD, https://arxiv.org/abs/2105.04663, section 3.
 """
+
+# Made from chapters/36_replicas_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Sharding rules of convolutions, and of folds of windows.
 
 Reference: GSPMD, https://arxiv.org/abs/2105.04663, section 3.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.spmd.spreading import Piece, agreed, gathered, recut, sharding_rules

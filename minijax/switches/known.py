@@ -1,5 +1,3 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The switches of JAX: their defaults, and what each of them means here.
 
 A switch that another module defines is *done*. The others are *accepted*, if they keep
@@ -7,6 +5,9 @@ their value and change nothing, or *refused*, if only the default is possible.
 
 Reference: ``jax.config.values``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from functools import partial

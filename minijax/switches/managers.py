@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Context managers that set switches in this thread, for a block or a function.
 
 Reference: the context managers of ``jax``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

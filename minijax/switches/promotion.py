@@ -1,9 +1,10 @@
-# Made from chapters/02_arrays_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Checks of operands that switches ask for: strict promotion, and told new axes.
 
 Reference: ``jax.numpy_dtype_promotion``, ``jax.numpy_rank_promotion``.
 """
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import warnings

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Exchange: a step in which replicas meet in machine code, and its rules.
 
 The five of them: fold (an allreduce), scatter, all, parts, one.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 from contextlib import suppress

@@ -1,10 +1,11 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Teams: threads that are replicas, and halls, where those meet who are.
 
 A team's threads have entered one function of machine code for good. A call of a program
 is an address that each of them finds in its line, so no Python runs on their side.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import atexit
 import ctypes

@@ -1,6 +1,7 @@
+"""All-reduce of several arrays at one meeting, in machine code."""
+
 # Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""All-reduce of several arrays at one meeting, in machine code."""
 
 from minijax.calls.words import call, room, word
 from minijax.teams.meeting_code import (

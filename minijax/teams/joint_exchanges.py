@@ -1,10 +1,11 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Joint exchanges: sums, maxima and minima of several arrays at one meeting.
 
 Reference: gradient bucketing of PyTorch's ``DistributedDataParallel``, and the
 ``all-reduce-combiner`` of XLA.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

@@ -1,6 +1,7 @@
+"""Labels of exchanges: numbers that say what is exchanged, and for which line."""
+
 # Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Labels of exchanges: numbers that say what is exchanged, and for which line."""
 
 import zlib
 

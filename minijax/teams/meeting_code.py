@@ -1,11 +1,12 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """What replicas do in machine code: they meet, exchange, and wait for work.
 
 A *group* is a table of words for those who meet: how many have arrived, which turn it
 is, and a slot for each. A replica knows its groups by *entries*, two words: the address
 of the group, and its own number in it. The language is that of `words`.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.calls.words import call, room, word
 from minijax.threads.atomics import added, pause, put, quotient, seen, swapped

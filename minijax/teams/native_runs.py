@@ -1,6 +1,7 @@
+"""Programs of a mesh on teams: addresses in, one call, addresses out."""
+
 # Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs of a mesh on teams: addresses in, one call, addresses out."""
 
 import ctypes
 import math

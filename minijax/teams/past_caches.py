@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Copies that go past the caches, in the language of LLVM.
 
 Reference: non-temporal stores, in the LLVM Language Reference, and ``MOVNTDQ``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.machine.steps_text import MEMCPY
 

@@ -1,6 +1,7 @@
+"""Calls like the one before: they go straight to the program of their mesh."""
+
 # Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Calls like the one before: they go straight to the program of their mesh."""
 
 from functools import update_wrapper
 from types import MethodType

@@ -1,6 +1,7 @@
+"""Replicas that take turns, in the language of `words`."""
+
 # Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Replicas that take turns, in the language of `words`."""
 
 from minijax.calls.words import call, word
 from minijax.teams.meeting_code import BRING, PHASE, TAKE

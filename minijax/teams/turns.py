@@ -1,10 +1,11 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Programs in parts, from one meeting of the replicas to the next.
 
 Reference: the supersteps of Valiant, *A bridging model for parallel computation*
 (1990).
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch, LoweredProgram

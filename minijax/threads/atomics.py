@@ -1,5 +1,3 @@
-# Made from chapters/27_threads_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Operations on words that several threads see at once.
 
 In machine code each of them is atomic, and all threads see them in one order; as
@@ -8,6 +6,9 @@ Python, they take turns.
 Reference: the LLVM Atomic Instructions and Concurrency Guide,
 https://llvm.org/docs/Atomics.html.
 """
+
+# Made from chapters/27_threads_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import threading
 

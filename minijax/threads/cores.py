@@ -1,6 +1,7 @@
+"""How many cores a process may use, and how a helper behaves on a busy one."""
+
 # Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""How many cores a process may use, and how a helper behaves on a busy one."""
 
 import os
 from contextlib import suppress

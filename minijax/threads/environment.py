@@ -1,9 +1,10 @@
-# Made from chapters/27_threads_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Environment report: versions, devices, backends, threads and the compilation cache.
 
 Reference: ``jax.print_environment_info``.
 """
+
+# Made from chapters/27_threads_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import os
 import platform

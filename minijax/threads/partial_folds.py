@@ -1,9 +1,10 @@
-# Made from chapters/27_threads_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Long folds in two kernels: one folds parts of an axis, one what is left of the parts.
 
 The parts depend on sizes alone, so the results do not depend on who does them.
 """
+
+# Made from chapters/27_threads_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import NamedTuple
 

@@ -1,9 +1,10 @@
-# Made from chapters/27_threads.md by `make chapter`;
-# edit the chapter, not this file.
 """The pool: threads of Python that stay inside of one function of machine code.
 
 They do not hold Python's lock there, and sleep when there is nothing to do.
 """
+
+# Made from chapters/27_threads.md by `make chapter`;
+# edit the chapter, not this file.
 
 import atexit
 import ctypes

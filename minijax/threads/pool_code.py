@@ -1,6 +1,7 @@
+"""What the threads of the pool do, in the language of `words`."""
+
 # Made from chapters/27_threads.md by `make chapter`;
 # edit the chapter, not this file.
-"""What the threads of the pool do, in the language of `words`."""
 
 from minijax.calls.words import call, word
 from minijax.threads.atomics import added, put, quotient, seen, swapped

@@ -1,9 +1,10 @@
-# Made from chapters/27_threads_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The table of the pool: where its words are, in bytes from its start.
 
 What several threads write has lines of the cache of its own.
 """
+
+# Made from chapters/27_threads_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from types import SimpleNamespace
 

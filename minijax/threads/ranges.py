@@ -1,6 +1,7 @@
+"""Kernels as functions that do some turns of their outermost loop."""
+
 # Made from chapters/27_threads_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels as functions that do some turns of their outermost loop."""
 
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Loop, operations, traffic

@@ -1,6 +1,7 @@
+"""Steps that the threads of the pool share, in the text of programs."""
+
 # Made from chapters/27_threads_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Steps that the threads of the pool share, in the text of programs."""
 
 import math
 from typing import NamedTuple

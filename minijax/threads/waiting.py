@@ -1,6 +1,7 @@
+"""Spinning: to look at a word that another thread will change."""
+
 # Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Spinning: to look at a word that another thread will change."""
 
 from minijax.calls.words import call, word
 from minijax.threads.atomics import pause, seen

@@ -1,9 +1,10 @@
-# Made from chapters/39_training_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Layers without parameters: activations, and forks of a network.
 
 Reference: ``jax.example_libraries.stax``.
 """
+
+# Made from chapters/39_training_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,11 +1,12 @@
-# Made from chapters/39_training.md by `make chapter`;
-# edit the chapter, not this file.
 """Checkpoints: trees of arrays in files, replaced atomically, read without pickle.
 
 A file is a line with the format and a hash of what follows, a line of JSON, and the
 bytes of all leaves. The JSON tells the tree, as text, and the path, type and shape of
 each leaf.
 """
+
+# Made from chapters/39_training.md by `make chapter`;
+# edit the chapter, not this file.
 
 import json
 import os

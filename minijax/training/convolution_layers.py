@@ -1,9 +1,10 @@
-# Made from chapters/39_training_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Layers with parameters for each window: convolutions, and their transposes.
 
 Reference: ``jax.example_libraries.stax``.
 """
+
+# Made from chapters/39_training_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/39_training_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Norms of trees, clipping of gradients, and states of optimizers as trees.
 
 Reference: ``jax.example_libraries.optimizers``.
 """
+
+# Made from chapters/39_training_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,9 +1,10 @@
-# Made from chapters/39_training.md by `make chapter`;
-# edit the chapter, not this file.
 """Layers of neural networks: dense ones, and layers one after or beside the other.
 
 Reference: ``jax.example_libraries.stax``.
 """
+
+# Made from chapters/39_training.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

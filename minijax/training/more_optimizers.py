@@ -1,9 +1,10 @@
-# Made from chapters/39_training_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Optimizers that divide by how large gradients were: AdaGrad, RMSProp, AdaMax, SM3.
 
 Reference: ``jax.example_libraries.optimizers``.
 """
+
+# Made from chapters/39_training_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/39_training_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Layers that fold windows: the largest, the sum, the mean.
 
 Reference: ``jax.example_libraries.stax``.
 """
+
+# Made from chapters/39_training_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/39_training_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Schedules: functions from the number of a step to its size.
 
 Reference: ``jax.example_libraries.optimizers``.
 """
+
+# Made from chapters/39_training_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/39_training.md by `make chapter`;
-# edit the chapter, not this file.
 """Optimizers: functions for one parameter, lifted to trees of parameters.
 
 Reference: ``jax.example_libraries.optimizers``.
 """
+
+# Made from chapters/39_training.md by `make chapter`;
+# edit the chapter, not this file.
 
 import functools
 from collections.abc import Callable

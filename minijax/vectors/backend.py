@@ -1,6 +1,7 @@
+"""Programs run step by step in planned memory, by kernels with vectors."""
+
 # Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs run step by step in planned memory, by kernels with vectors."""
 
 from minijax.jitting.compilation import backends
 from minijax.llvm.kernel_text import module_text

@@ -1,6 +1,7 @@
+"""Elementary functions of vectors: the text of functions that callers contain."""
+
 # Made from chapters/24_vectors_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Elementary functions of vectors: the text of functions that callers contain."""
 
 from minijax.functions import elementary
 from minijax.llvm.instructions import made_of_instructions

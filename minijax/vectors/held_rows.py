@@ -1,6 +1,7 @@
+"""Rows held in a buffer between the sweeps over them, and the folds at their ends."""
+
 # Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Rows held in a buffer between the sweeps over them, and the folds at their ends."""
 
 import functools
 import math

@@ -1,10 +1,11 @@
-# Made from chapters/24_vectors_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The order of schedules on a processor with vectors: from nest to nest.
 
 Reference: J. Ragan-Kelley and others, "Halide" (PLDI 2013): what is computed, and a
 schedule that says how.
 """
+
+# Made from chapters/24_vectors_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.kernels.loop_nests import loop_nest
 from minijax.llvm.schedules import function_writer, schedule

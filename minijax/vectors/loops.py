@@ -1,6 +1,7 @@
+"""Loops that may have lanes: which ones, how many, and what memory costs them."""
+
 # Made from chapters/24_vectors_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loops that may have lanes: which ones, how many, and what memory costs them."""
 
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Combine, Loop, Store, apart, runs

@@ -1,6 +1,7 @@
+"""Marks of loops: vectors where they are best, turns written out, sums in blocks."""
+
 # Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Marks of loops: vectors where they are best, turns written out, sums in blocks."""
 
 from minijax.functions import elementary
 from minijax.kernels.jamming import fits_masks

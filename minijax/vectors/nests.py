@@ -1,6 +1,7 @@
+"""Vectorisation: which loop of a nest is done by vectors, and how long they are."""
+
 # Made from chapters/24_vectors.md by `make chapter`;
 # edit the chapter, not this file.
-"""Vectorisation: which loop of a nest is done by vectors, and how long they are."""
 
 import math
 

@@ -1,10 +1,11 @@
-# Made from chapters/24_vectors_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Register blocking: rows of folds side by side, where a load serves all of them.
 
 Reference: S. Carr and K. Kennedy, "Improving the ratio of memory operations to
 floating-point operations in loops" (ACM TOPLAS, 1994).
 """
+
+# Made from chapters/24_vectors_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Combine, Start, Store, runs

@@ -1,6 +1,7 @@
+"""Folds over rows of a matrix: running values in memory, rows read as they lie."""
+
 # Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Folds over rows of a matrix: running values in memory, rows read as they lie."""
 
 from typing import NamedTuple
 

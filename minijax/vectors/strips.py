@@ -1,9 +1,10 @@
-# Made from chapters/24_vectors_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Strip-mining: the ends of rows, done by vectors for a strip of rows at a time.
 
 Reference: M. Wolfe, *More iteration space tiling* (Supercomputing, 1989).
 """
+
+# Made from chapters/24_vectors_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,6 +1,7 @@
+"""Transposition in square tiles: rows read in one direction and used in the other."""
+
 # Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Transposition in square tiles: rows read in one direction and used in the other."""
 
 import functools
 from typing import NamedTuple

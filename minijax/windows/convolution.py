@@ -1,9 +1,10 @@
-# Made from chapters/30_windows.md by `make chapter`;
-# edit the chapter, not this file.
 """Convolution: windows of an array, each multiplied by the same numbers and summed.
 
 Reference: ``jax.lax.conv_general_dilated``.
 """
+
+# Made from chapters/30_windows.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Convolutions with other arguments: transposed ones, patches, local windows.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

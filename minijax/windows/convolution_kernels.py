@@ -1,9 +1,10 @@
-# Made from chapters/30_windows.md by `make chapter`;
-# edit the chapter, not this file.
 """The kernel rule of a convolution: folds over windows, or tiles of products.
 
 Reference: ``jax._src.lax.convolution``.
 """
+
+# Made from chapters/30_windows.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.numerics import wide
 from minijax.kernels.program_steps import kernel_rules

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows.md by `make chapter`;
-# edit the chapter, not this file.
 """The columns of a convolution: derivatives, batches, costs.
 
 Reference: ``jax._src.lax.convolution``.
 """
+
+# Made from chapters/30_windows.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax.arrays.array import shape_rules

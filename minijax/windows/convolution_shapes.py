@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Axes, shapes and dtypes of convolutions, and what does not fit.
 
 Reference: ``jax.lax.ConvDimensionNumbers``, ``jax.lax.conv_shape_tuple``.
 """
+
+# Made from chapters/30_windows_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Sliding windows: sizes, strides, padding and dilations; how many windows there are.
 
 Reference: ``jax.lax.padtype_to_pads``, ``jax.lax.reduce_window_shape_tuple``.
 """
+
+# Made from chapters/30_windows_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 import math

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Folds of windows: sums, extremes, and programs of two numbers.
 
 Reference: ``jax.lax.reduce_window``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Sequence
 from typing import Any

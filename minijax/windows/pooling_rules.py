@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The columns of folds of windows: derivatives, batches, costs, kernels.
 
 Reference: ``jax._src.lax.windowed_reductions``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import partial

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Elements that win in their windows: their tangents, and where they are.
 
 Reference: ``jax._src.lax.windowed_reductions``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

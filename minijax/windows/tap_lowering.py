@@ -1,6 +1,7 @@
+"""How a convolution becomes steps that multiply tiles: padding, packing, loops."""
+
 # Made from chapters/30_windows_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""How a convolution becomes steps that multiply tiles: padding, packing, loops."""
 
 import itertools
 import math

@@ -1,10 +1,11 @@
-# Made from chapters/30_windows_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Register tiling of convolutions: tiles whose sums over taps stay in registers.
 
 Reference: E. Georganas et al., *Anatomy of high-performance deep learning convolutions
 on SIMD architectures* (SC 2018).
 """
+
+# Made from chapters/30_windows_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

@@ -1,6 +1,7 @@
+"""Windows as loads of a kernel: places that are even in its indices, and guards."""
+
 # Made from chapters/30_windows_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Windows as loads of a kernel: places that are even in its indices, and guards."""
 
 import math
 

@@ -32,9 +32,9 @@ def test_a_module_has_header_docstring_imports_and_cells(tmp_path):
     second = "#| export core\nimport numpy as np\n"
     second += "from collections import abc, UserDict\nx = 1"
     assert made(tmp_path, first, "ignored = f()", second)["core.py"] == (
-        "# Made from chapters/01_floor1.md by `make chapter`;\n"
-        "# edit the chapter, not this file.\n"
         '"""Doc."""\n\n'
+        "# Made from chapters/01_floor1.md by `make chapter`;\n"
+        "# edit the chapter, not this file.\n\n"
         "import os\nfrom collections import UserDict, abc\n\nimport numpy as np\n\n\n"
         "def f():\n    return np.e\n\n\nx = 1\n"
     )

@@ -13,6 +13,7 @@ import sys
 import traceback
 import types
 
+AMEND = "#| amend "
 KINDS = "text/html", "image/svg+xml", "text/plain"  # the richest first
 main = types.ModuleType("__main__")
 shown: list = []
@@ -85,6 +86,10 @@ def run(source, number, space=None):
 
     The kind of an error is ``error``, and its text the traceback from the cell on.
     """
+    head, _, code = source.partition("\n")
+    if head.startswith(AMEND):
+        given = head[len(AMEND) :], code
+        source = f"from minijax_book.amending import amend; amend{given}"
     name, text = f"<ipython-input-{number}-page>", plain(source)  # as in notebooks
     linecache.cache[name] = len(text), None, text.splitlines(True), name
     with captured() as outputs:

@@ -1,10 +1,11 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Checkify: an interpretation of jaxprs that returns failures beside results.
 
 Reference: ``jax.experimental.checkify.checkify``; Claessen's error values are those of
 an exception monad (Moggi, *Notions of computation and monads*, 1991).
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

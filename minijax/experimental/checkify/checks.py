@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Checks: a primitive without results that raises, or that `checkify` discharges.
 
 Reference: ``jax.experimental.checkify`` (``check``, ``debug_check``, ``check_error``).
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 from typing import Any

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Error values: which check of a program has failed, and what its message quotes.
 
 Reference: ``jax.experimental.checkify`` (``Error``, ``JaxRuntimeError``).
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any, NamedTuple
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Checkify's rule for bodies that run on each device of a mesh.
 
 Reference: ``jax.experimental.checkify`` (``shard_map_error_check``).
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import lax
 from minijax import numpy as jnp

@@ -1,6 +1,7 @@
+"""Checkify's rules for operations that can return NaN, or reach out of bounds."""
+
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Checkify's rules for operations that can return NaN, or reach out of bounds."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
+"""Checkify's rules for equations that hold programs."""
+
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Checkify's rules for equations that hold programs."""
 
 from functools import partial
 

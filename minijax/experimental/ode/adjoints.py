@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """`odeint`, differentiated by an equation of its own.
 
 Source: R. T. Q. Chen, Y. Rubanova, J. Bettencourt and D. Duvenaud, *Neural Ordinary
@@ -7,6 +5,9 @@ Differential Equations* (2018), appendix C.
 
 Reference: ``jax.experimental.ode``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import partial

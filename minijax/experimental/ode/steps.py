@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """An embedded Runge-Kutta pair with adaptive steps and dense output.
 
 Source: J. R. Dormand and P. J. Prince, *A family of embedded Runge-Kutta formulae*
@@ -9,6 +7,9 @@ Differential Equations I*, II.4, for the length of steps.
 
 Reference: ``jax.experimental.ode``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import partial
 from typing import Any, NamedTuple

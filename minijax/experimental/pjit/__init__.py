@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The name that `jit` had where its arguments lay on several devices.
 
 Reference: ``jax.experimental.pjit``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """`jit` under its name of before.
 
 Reference: ``jax.experimental.pjit``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-# Made from chapters/36_replicas_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """`shard_map` with the arguments that it had first.
 
 Reference: ``jax.experimental.shard_map``.
 """
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import warnings
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Primitives of indexing, sorting, windows and factorizations, under JAX's path.
 
 Reference: ``jax.extend.core.primitives``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.distributions.gamma import random_gamma_p as random_gamma_p

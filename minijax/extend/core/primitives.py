@@ -1,9 +1,10 @@
-# Made from chapters/14_callbacks_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The primitives, for those who add rules to them or look for them in jaxprs.
 
 Reference: ``jax.extend.core.primitives``.
 """
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

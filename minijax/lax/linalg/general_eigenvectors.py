@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Eigenvalues and eigenvectors of matrices that need not be Hermitian.
 
 Reference: ``jax.lax.linalg.eig``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from enum import Enum
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Rules of a CPU for factorizations: loops for small matrices, LAPACK for larger ones.
 
 Reference: Anderson and others, *LAPACK Users' Guide*; ``umath_linalg.cpp`` of NumPy,
 which calls the same routines.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections import Counter

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Polar factors by a dynamically weighted Halley iteration (QDWH).
 
 Reference: ``jax.lax.linalg.qdwh``; Y. Nakatsukasa, Z. Bai and F. Gygi, *Optimizing
 Halley's iteration for computing the matrix polar decomposition* (2010).
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Schur forms on NumPy's arrays: the implicit QR algorithm, and its shifts.
 
 Reference: Golub and Van Loan, *Matrix Computations*, sections 7.4.6 and 7.5; LAPACK's
 ``gees``, ``lahqr`` and ``lanv2``.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

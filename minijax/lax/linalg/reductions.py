@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Reductions by Householder reflections: Hessenberg, tridiagonal, and products.
 
 Reference: ``jax.lax.linalg``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,5 +1,3 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Householder reflections on NumPy's arrays, in batches, with the signs of LAPACK.
 
 A reflection is ``1 - tau v v^H``, where `v` begins with a one that is not stored.
@@ -7,6 +5,9 @@ A reflection is ``1 - tau v v^H``, where `v` begins with a one that is not store
 Reference: Golub and Van Loan, *Matrix Computations*, sections 5.1 to 5.4, 7.4, 8.3;
 LAPACK's ``larfg``, ``geqrf``, ``geqp3``, ``gehrd``, ``sytrd``, ``orgqr`` and ``ormqr``.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Routines of the LAPACK in NumPy's own library, called by machine code.
 
 Reference: Anderson and others, *LAPACK Users' Guide*; ``umath_linalg.cpp`` of NumPy,
 which calls the same routines.
 """
+
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import ctypes
 import math

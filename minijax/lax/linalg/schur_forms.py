@@ -1,9 +1,10 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Schur forms: triangles that are unitarily similar to matrices.
 
 Reference: ``jax.lax.linalg.schur``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from typing import Any

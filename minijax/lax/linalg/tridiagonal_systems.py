@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Tridiagonal systems of equations: the primitive and all its columns.
 
 Reference: ``jax.lax.linalg.tridiagonal_solve``; Golub and Van Loan, *Matrix
 Computations*, section 4.3; LAPACK's ``gtsv``.
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,10 +1,11 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Symmetric products, and updates of Cholesky factors by one vector.
 
 Reference: ``jax.lax.linalg``; P. Gill and others, *Methods for modifying matrix
 factorizations* (1974).
 """
+
+# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Random numbers to begin with: initial weights of layers.
 
 Reference: ``jax.nn.initializers``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Initializers: functions of a key and a shape.
 
 Reference: ``jax.nn.initializers``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Callable, Sequence

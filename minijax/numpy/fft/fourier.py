@@ -1,10 +1,11 @@
-# Made from chapters/30_windows_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Discrete Fourier transforms along the last axes of arrays, with their derivatives.
 
 Reference: ``jax.lax.fft``; J. Cooley and J. Tukey, *An algorithm for the machine
 calculation of complex Fourier series* (1965).
 """
+
+# Made from chapters/30_windows_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 import enum
 import math

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Frequencies of the numbers of a spectrum, and their order.
 
 Reference: ``jax.numpy.fft``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,3 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Fourier transforms of lengths with small prime factors, as kernels.
 
 A CPU compiles them with the programs that they are in; other lengths are left to
@@ -8,6 +6,9 @@ NumPy, for which machine code has to be left.
 Reference: C. Van Loan, *Computational Frameworks for the Fast Fourier Transform*
 (1992), section 1.7, the algorithm of Stockham.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

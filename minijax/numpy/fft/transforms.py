@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Fourier transforms with the names of NumPy.
 
 Reference: ``jax.numpy.fft``, ``numpy.fft``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

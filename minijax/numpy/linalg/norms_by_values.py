@@ -1,11 +1,12 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrix norms by singular values: the spectral norm and the nuclear norm.
 
 Importing this module fills the table ``minijax.numpy.linalg.norms.orders_to_come``.
 
 Reference: ``jax.numpy.linalg.norm``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import numpy as jnp
 from minijax.numpy.linalg.norms import orders_to_come

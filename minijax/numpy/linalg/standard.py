@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Functions of the array API's namespace for linear algebra, and eigenvalues.
 
 Reference: ``jax.numpy.linalg``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Cosine transforms with the names of SciPy.
 
 Reference: ``jax.scipy.fft``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

@@ -1,10 +1,11 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Cosine transforms, each by one Fourier transform of the same length.
 
 Reference: ``jax.scipy.fft``; J. Makhoul, *A fast cosine transform in one and two
 dimensions* (1980).
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Sequence

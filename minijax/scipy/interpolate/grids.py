@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Values between the points of a grid.
 
 Reference: ``jax.scipy.interpolate.RegularGridInterpolator``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import itertools
 import math

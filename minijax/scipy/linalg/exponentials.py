@@ -1,10 +1,11 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Exponentials of matrices.
 
 Reference: ``jax.scipy.linalg.expm``; N. Higham, *The scaling and squaring method for
 the matrix exponential revisited* (2005).
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from typing import Any

@@ -1,10 +1,11 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Schur and Hessenberg forms with the names of SciPy, and functions of matrices.
 
 Reference: ``jax.scipy.linalg``; N. Higham, *Functions of Matrices* (2008), chapters 4
 and 6; Golub and Van Loan, *Matrix Computations*, sections 7.6.3 and 9.1.4.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable
 from functools import partial

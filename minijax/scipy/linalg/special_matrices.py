@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Matrices with a pattern: Toeplitz, Hankel, Hilbert, Pascal and others.
 
 Reference: ``jax.scipy.linalg``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from collections.abc import Callable

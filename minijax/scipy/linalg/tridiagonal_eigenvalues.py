@@ -1,11 +1,12 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Eigenvalues and eigenvectors of Hermitian tridiagonal matrices.
 
 Reference: ``jax.scipy.linalg.eigh_tridiagonal``; W. Barth, R. Martin and J. Wilkinson,
 *Calculation of the eigenvalues of a symmetric tridiagonal matrix by the method of
 bisection* (1967); Golub and Van Loan, *Matrix Computations*, sections 8.4 and 8.2.2.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

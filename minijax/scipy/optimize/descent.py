@@ -1,10 +1,11 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Minimization by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
 Source: J. Nocedal and S. Wright, *Numerical Optimization* (2006), chapters 3 and 6.
 Reference: ``jax.scipy.optimize.minimize``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Signals, with the names of SciPy.
 
 Reference: ``jax.scipy.signal``.
 """
+
+# Made from chapters/30_windows_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax._lazy import namespace
 

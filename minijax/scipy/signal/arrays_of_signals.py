@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Convolutions and correlations of arrays of any rank; trends taken away.
 
 Reference: ``jax.scipy.signal``.
 """
+
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

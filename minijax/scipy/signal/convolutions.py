@@ -1,9 +1,10 @@
-# Made from chapters/30_windows_upper.md by `make chapter`;
-# edit the chapter, not this file.
 """Convolutions and correlations of signals.
 
 Reference: ``jax.scipy.signal``, ``jax.numpy.convolve``.
 """
+
+# Made from chapters/30_windows_upper.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

@@ -1,11 +1,12 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Spectra of signals by Fourier transforms of windowed pieces.
 
 Reference: ``jax.scipy.signal``; P. Welch, *The use of fast Fourier transform for the
 estimation of power spectra* (1967); B. Allen and others, *FINDCHIRP* (2012), appendix
 B, for the bias of a median.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 import warnings

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Modified Bessel functions, and those of the first kind by recurrence downwards.
 
 Reference: ``jax.lax.bessel_i0e``; J. C. P. Miller's algorithm for ``bessel_jn``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from functools import cache, partial
 from typing import Any

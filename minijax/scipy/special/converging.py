@@ -1,10 +1,11 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Series and continued fractions, evaluated until no number of an array changes.
 
 Source: W. J. Lentz, *Generating Bessel functions in Mie scattering calculations using
 continued fractions*, Applied Optics 15 (1976).
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Products with logarithms, entropies, and transformations of shares.
 
 Reference: ``jax.scipy.special``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import numpy as np
 

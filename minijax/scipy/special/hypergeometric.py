@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Gauss's hypergeometric function, and spherical harmonics.
 
 Source: Abramowitz and Stegun, 15.3.3 to 15.3.12; for the harmonics, W. H. Press et al.,
@@ -7,6 +5,9 @@ Source: Abramowitz and Stegun, 15.3.3 to 15.3.12; for the harmonics, W. H. Press
 
 Reference: ``jax.scipy.special.hyp2f1``, ``sph_harm_y``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from typing import Any

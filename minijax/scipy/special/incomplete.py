@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """Incomplete gamma and beta functions.
 
 Reference: ``jax.lax.igamma``; NIST *Digital Library of Mathematical Functions*, 8.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

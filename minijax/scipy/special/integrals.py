@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Exponential, trigonometric and Fresnel integrals; Faddeeva's and Owen's functions.
 
 Source: J. A. C. Weideman, *Computation of the complex error function*, SIAM J. Numer.
@@ -7,6 +5,9 @@ Anal. 31 (1994); Abramowitz and Stegun, chapters 5, 7 and 27.7.
 
 Reference: ``jax.scipy.special``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from functools import cache

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Special functions with the names of `minijax.lax`.
 
 Reference: ``jax.lax``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import check_kind

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The normal distribution's probability below a point, its logarithm and inverse.
 
 Reference: ``jax.scipy.special.ndtr``.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

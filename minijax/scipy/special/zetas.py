@@ -1,9 +1,10 @@
-# Made from chapters/33_library_ground.md by `make chapter`;
-# edit the chapter, not this file.
 """The Hurwitz zeta function and the polygamma functions.
 
 Reference: ``jax.lax.zeta``; Euler and Maclaurin's formula.
 """
+
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 from fractions import Fraction

@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Kernel density estimation with normal kernels.
 
 Source: D. W. Scott, *Multivariate Density Estimation* (1992); B. W. Silverman, *Density
@@ -7,6 +5,9 @@ Estimation for Statistics and Data Analysis* (1986).
 
 Reference: ``jax.scipy.stats.gaussian_kde``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from typing import Any
 

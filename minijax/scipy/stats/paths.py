@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The paths of distributions, which Python may import like modules.
 
 Reference: ``jax.scipy.stats.norm`` and its like, which are modules there.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import sys
 from types import ModuleType

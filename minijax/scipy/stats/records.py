@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """A distribution as a record of formulas, for location 0 and scale 1.
 
 Reference: ``jax.scipy.stats``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import inspect
 from collections.abc import Callable

@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """The nearest code of each observation.
 
 Reference: ``jax.scipy.cluster.vq.vq``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from minijax import numpy as jnp
 from minijax.core import Array

@@ -1,5 +1,3 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Unit quaternions, scalar last, and other forms of rotations.
 
 Source: E. Bernardes and S. Viollet, *Quaternion to Euler angles conversion: a direct,
@@ -7,6 +5,9 @@ general and computationally efficient method*, PLoS ONE 17 (2022).
 
 Reference: ``jax.scipy.spatial.transform``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 import math
 

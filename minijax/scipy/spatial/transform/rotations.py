@@ -1,9 +1,10 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
-# edit the chapter, not this file.
 """Rotations of space as trees, and turning evenly from one to the next.
 
 Reference: ``jax.scipy.spatial.transform``.
 """
+
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
