@@ -10,6 +10,10 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 
 # Made from chapters/01_interception.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/03_numpy_ground.md: Trace.stages (54c954d8).
+# Amended in chapters/07_jaxprs_ground.md:
+#   RuleTable.__init__, RuleTable.__missing__ (6a1a3087).
+# Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (8a2bb4d7).
 
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +97,6 @@ class RuleTable(Registry):
 
     Args:
       name: the heading of this column in the rule grid, for example ``"jvp"``.
-      default: the rule of primitives that have none of their own, if there is one.
 
     Attributes:
       reasons: for primitives without a rule on purpose, why, in one sentence. It no
@@ -101,6 +104,7 @@ class RuleTable(Registry):
     """
 
     def __init__(self, name, default=None):
+        """Make a table; `default` is the rule of primitives that have none."""
         super().__init__()
         self.name, self.default, self.reasons = name, default, {}
         rule_tables.append(self)
@@ -124,13 +128,13 @@ class Trace:
 
     Attributes:
       parent: the trace that was current before, to which work may be passed on.
-      alive: whether the transformation that made the trace has not ended.
-      life: the lock that is held as long, if there is an end.
-      stages: whether it writes operations down, in place of having them done.
     """
 
-    parent = life = None
+    parent = None
+    # The lock that is held as long as the trace is in use, if that has an end.
+    life = None
     alive = property(lambda self: self.life is None or self.life.locked())
+    # Whether operations are written down, instead of being done.
     stages = False
 
     def process_primitive(self, primitive, args, params):
@@ -214,6 +218,13 @@ def set_current_trace(trace):
     return Extent(_current_trace, trace)
 
 
+def lifetime(trace):
+    """Make `trace` current for a ``with`` block, and dead ever after."""
+    block = set_current_trace(trace)
+    trace.life = block.lock
+    return block
+
+
 def refuse_dead_tracers(primitive, args):
     """Raise if a tracer among `args` has outlived the transformation that made it."""
     for arg in args:
@@ -224,13 +235,6 @@ def refuse_dead_tracers(primitive, args):
                 "stand-in has left it. Return it from that function instead of storing "
                 "it in a global variable, an attribute, a list or a closure."
             )
-
-
-def lifetime(trace):
-    """Make `trace` current for a ``with`` block, and dead ever after."""
-    block = set_current_trace(trace)
-    trace.life = block.lock
-    return block
 
 
 __getattr__, __dir__ = namespace(__name__)

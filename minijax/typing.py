@@ -3,7 +3,7 @@
 Reference: ``jax.typing``.
 """
 
-# Made from chapters/01_interception.md by `make chapter`;
+# Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar

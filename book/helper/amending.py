@@ -91,19 +91,27 @@ def amend(line, code):
     if not match:
         raise ValueError(f"cannot read {line!r}; write MODULE NAME")
     dotted = "minijax." + match["module"].replace("/", ".").removesuffix(".__init__")
-    module = importlib.import_module(dotted)
-    if version(code) in STAMP.findall(inspect.getsource(module)):
-        return
     names = match["names"].split(", ")
+    if (space := _own(names[0])) is None:
+        module = importlib.import_module(dotted)
+        if version(code) in STAMP.findall(inspect.getsource(module)):
+            return
+        space = module.__dict__
     file = f"<{dotted.replace('.', '/')}.py, amended {version(code)}>"
     linecache.cache[file] = len(code), None, code.splitlines(True), file
-    space = module.__dict__
     for node in ast.parse(code).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             exec(compile(ast.Module([node], []), file, "exec"), space)
     for piece in pieces(code, names):
         _bring(piece, space, file)
     sys.modules["minijax"].__dict__.get("clear_caches", lambda: None)()
+
+
+def _own(name):
+    """The names of the notebook, if it has made this definition itself; else None."""
+    space = sys.modules["__main__"].__dict__
+    made = getattr(space.get(name.partition(".")[0]), "__module__", None)
+    return space if made == "__main__" else None
 
 
 def _bring(piece, space, file):

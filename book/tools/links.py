@@ -157,11 +157,15 @@ def growth(cell: Cell, index: Index) -> list[tuple[str, Target]]:
             first = index.targets.get((module.dotted, name.partition(".")[0]))
             before = _version(steps[at - 1]) if at else first
             if before:
-                found.append((f"{name} as in {_chapter_of(before, index)}", before))
+                found.append(
+                    (f"{name} as {_where(before, cell, index, 'above')}", before)
+                )
             steps = steps[at + 1 :]
         for change in {c.name: c for c in reversed(steps)}.values():
             place = _version(change)
-            found.append((f"{change.name} grows in {_chapter_of(place, index)}", place))
+            found.append(
+                (f"{change.name} grows {_where(place, cell, index, 'below')}", place)
+            )
     return found
 
 
@@ -176,10 +180,13 @@ def _version(change: Change) -> Target:
     return Target(page, f"amend-{name}", f"{name}, amended")
 
 
-def _chapter_of(place: Target, index: Index) -> str:
+def _where(place: Target, cell: Cell, index: Index, here: str) -> str:
+    """The chapter of a place, as a cell of another one says it; `here` on its own."""
     name = place.page.rpartition("/")[2]
+    if name == cell.chapter:
+        return here
     chapter = next(each for each in index.chapters if each.name == name)
-    return f"chapter {chapter.title.partition(' · ')[0]}"
+    return f"in chapter {chapter.title.partition(' · ')[0]}"
 
 
 def anchors(cell: Cell, index: Index) -> list[str]:

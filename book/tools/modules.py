@@ -125,11 +125,13 @@ class Package:
         module = self.modules.get(str(cell.module))
         if module is None:
             raise BookError(f"{cell.place}: no chapter exports {cell.module}")
-        if module.chapter.floor >= chapter.floor:
+        if module.chapter.floor > chapter.floor:
             raise BookError(
                 f"{cell.place}: {cell.module} is of {module.chapter.name}, and a page "
-                "amends what a lower page made"
+                "amends what it made itself, or a lower page"
             )
+        if module.chapter is chapter and module.cells[0].index > cell.index:
+            raise BookError(f"{cell.place}: {cell.module} is exported further down")
         _check_syntax(cell)
         module.amending.append(cell)
 

@@ -34,7 +34,8 @@ def render(package: Package, module: Module) -> str:
         parts.append(f"{text}\n\n")
         bodies[0] = syntax.without_lines(bodies[0], [syntax.parse(bodies[0]).body[0]])
     parts.append(_HEAD.format(module.chapter.name))
-    parts += [f"{stamp(cell)}\n" for cell in module.amending]
+    later = [cell for cell in module.amending if cell.chapter != module.chapter.name]
+    parts += [f"{stamp(cell)}\n" for cell in later]
     imports = syntax.sorted_imports(modules.needed(package, module))
     if imports:
         parts.append(f"\n{imports}\n")

@@ -164,9 +164,12 @@ def test_refusals(tmp_path, cell, said):
 
 
 def test_an_amendment_is_of_a_lower_page_and_has_a_cell_below_it(tmp_path):
-    one = draft(tmp_path, 1, INIT, "#| export floor1/core\ndef f(): pass", F, USE)
-    with pytest.raises(BookError, match="amends what a lower page made"):
-        export.make([one])
+    exported = "#| export floor1/core\ndef f(): pass"
+    high = [draft(tmp_path, 1, INIT, F, USE), draft(tmp_path, 2, exported)]
+    with pytest.raises(BookError, match="amends what it made itself, or a lower"):
+        export.make(high)
+    with pytest.raises(BookError, match="is exported further down"):
+        export.make([draft(tmp_path, 1, INIT, F, exported, USE)])
     with pytest.raises(BookError, match="no cell below uses f"):
         export.make([draft(tmp_path, 1, INIT, CORE), draft(tmp_path, 2, F)])
 
@@ -216,6 +219,17 @@ def test_on_the_whole_package_the_cell_changes_nothing(package):
     assert vars(module) == before and module.f.__code__ is code
     amending.amend(LINE, CODE.replace("2 + len", "5 + len"))  # what a reader tries
     assert module.C().n() == 5
+
+
+def test_a_page_amends_what_it_has_made_itself(tmp_path, monkeypatch):
+    one = draft(tmp_path, 1, INIT, CORE, F, USE)
+    assert run(core(one)).f(1, 2) == 3
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    exec(one.cells[1].code, main.__dict__)
+    amending.amend("floor1/core f", F.partition("\n")[2])
+    amending.amend("floor1/core C.m", "def m(self): return 7")
+    assert main.f(1, 2) == 3 and main.C().m() == 7
 
 
 def test_super_constants_and_decorated_functions(package):
