@@ -8,6 +8,7 @@ is new, stands beside it.
 import ast
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from book.helper.amending import Piece, bound, pieces, span, version
@@ -144,14 +145,17 @@ def stamp(cell: Cell) -> str:
     return f"# Amended in chapters/{cell.chapter}.md:\n#   {names} {end}"
 
 
-def marked(changes: list[Change], cell: Cell) -> list[tuple[str, str]]:
+def marked(
+    changes: list[Change], cell: Cell, shown: Callable[[str], str] = str
+) -> list[tuple[str, str]]:
     """The lines of a cell, with those that it takes away: `(mark, line)`.
 
     A mark is `-` for a line that goes, `+` for one that comes, and blank for others; of
-    many lines that stay, those around a change are left.
+    many lines that stay, those around a change are left. `shown` says what a page shows
+    of a text.
     """
     before = "\n\n\n".join(c.before for c in changes if c.cell is cell and c.before)
-    after = without_imports(cell)
+    before, after = shown(before), shown(without_imports(cell))
     found = []
     for line in difflib.ndiff(before.split("\n"), after.split("\n")):
         if line[0] in " +-" and (before or line[0] != "-"):

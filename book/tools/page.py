@@ -24,14 +24,18 @@ NUMBER = "number"  # and its place among the cells of the chapter
 MARKS = "marks"  # of an amendment, line by line: goes (-), comes (+), stays
 
 
-@cache
 def shown(cell: Cell) -> str:
     """The lines of a cell that a reader of the page sees."""
+    return _shown(cell.code)
+
+
+@cache
+def _shown(code: str) -> str:
     try:
-        body = ast.parse(syntax.without_magics(cell.code)).body
+        body = ast.parse(syntax.without_magics(code)).body
     except SyntaxError:  # a cell that is meant to fail, or begins with %%
-        return cell.code
-    lines: list[str | None] = [*cell.code.split("\n")]
+        return code
+    lines: list[str | None] = [*code.split("\n")]
     module = ast.Module(body, [])
     for node in (module, *syntax.statements(module)):
         _shorten_docstring(lines, node)
@@ -76,7 +80,7 @@ def edit(cells: list[dict], chapter: Chapter, changes: Changes = dict) -> None:
             tag = "remove-input" if entry["outputs"] else "remove-cell"
             entry["metadata"].setdefault("tags", []).append(tag)
         elif cell.amends:
-            lines = amendments.marked(changes()[str(cell.module)], cell)
+            lines = amendments.marked(changes()[str(cell.module)], cell, _shown)
             entry["source"] = "\n".join(line for _, line in lines)
             entry["metadata"][MARKS] = [mark for mark, _ in lines]
         elif not chapter.looks_ahead:  # the prologue is for people who type along

@@ -5,6 +5,7 @@ Reference: ``jax.vmap``, ``jax.interpreters.batching``.
 
 # Made from chapters/06_vmap.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (776e4dfe).
 
 from collections.abc import Callable
 from functools import wraps
@@ -67,6 +68,11 @@ class BatchTracer(Tracer):
         return f"This value stands for {examples} examples at once, inside vmap."
 
 
+# Primitives that contain programs or functions: a collective inside may name an axis,
+# and the closure of a function may hold examples.
+program_primitives: set = set()
+
+
 class BatchTrace(Trace):
     """Runs the program of one example on all examples at once.
 
@@ -97,11 +103,6 @@ class BatchTrace(Trace):
             rule = vmap_rules[primitive]
             results, dims_out = rule(self.axis, values, dims, **params)
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
-
-
-# Primitives that contain programs or functions: a collective inside may name an axis,
-# and the closure of a function may hold examples.
-program_primitives: set = set()
 
 
 def names_axis(primitive, params, name):

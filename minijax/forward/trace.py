@@ -6,6 +6,7 @@ functional framework", Higher-Order and Symbolic Computation 21 (2008).
 
 # Made from chapters/04_forward.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/09_linearize.md: jvp_flat (2728e5c0).
 # Amended in chapters/36_replicas_ground.md: JVPTrace.pack (76ac7cd7).
 
 from minijax.arrays.array import held_as
