@@ -113,18 +113,29 @@ def below(wanted: Floor, folder: Path) -> Files:
     texts = {path: (folder / path).read_text("utf-8") for path in _present(folder)}
     made = {p: t for p, t in texts.items() if (maker := _maker(t)) and maker < wanted}
     grown = {p: t for p, t in made.items() if any(a >= wanted for a in amenders(t))}
-    made |= _before(wanted, grown)
+    made |= _before(wanted, grown, texts)
     tables = public.only(public.read(folder), {dotted(path) for path in made})
     return {"__init__.py": EMPTY} | made | _shared(tables, made)
 
 
-def _before(wanted: Floor, texts: Files) -> Files:
-    """Modules as the lower floors left them, which have grown above."""
-    pages = {_maker(text) for text in texts.values()}
-    pages |= {page for text in texts.values() for page in amenders(text)}
-    lower = [page for page in pages if page and page < wanted]
-    package = Package([read_chapter(path) for path in map(find_chapter, sorted(lower))])
-    paths = [path.removesuffix(".py") for path in texts]
+def _before(wanted: Floor, grown: Files, texts: Files) -> Files:
+    """Modules as the lower floors left them, which have grown above.
+
+    Args:
+      grown: their texts, as they are now.
+      texts: the texts of all modules.
+    """
+    pages = {_maker(text) for text in grown.values()}
+    pages |= {page for text in grown.values() for page in amenders(text)}
+    lower = {page for page in pages if page and page < wanted}
+    chapters = {page: read_chapter(find_chapter(page)) for page in lower}
+    for chapter in [*chapters.values()]:  # what they amend besides has makers, too
+        for cell in chapter.cells:
+            maker = _maker(texts[f"{cell.module}.py"]) if cell.amends else None
+            if maker and maker not in chapters:
+                chapters[maker] = read_chapter(find_chapter(maker))
+    package = Package([chapters[page] for page in sorted(chapters)])
+    paths = [path.removesuffix(".py") for path in grown]
     return {f"{path}.py": render(package, package.modules[path]) for path in paths}
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from minijax.arrays.avals import ShapedArray
-from minijax.jaxprs.latest import source_finder
+from minijax.jaxprs.staging import source_finder
 
 ONE_BY_ONE, AS_PYTHON, COMPILED = WAYS = "one by one", "as Python", "compiled"
 

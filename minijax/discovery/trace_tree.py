@@ -7,8 +7,8 @@ from typing import Any
 
 from minijax.arrays.avals import typeof
 from minijax.discovery.operations import bytes_of, may_wait, places_of
-from minijax.jaxprs.latest import source_finder
 from minijax.jaxprs.result_types import types_of_results
+from minijax.jaxprs.staging import source_finder
 
 
 class Step:

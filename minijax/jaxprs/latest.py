@@ -19,12 +19,5 @@ class Latest:
         self.value = value
 
 
-# What returns the place in the user's program that is running: an equation's `source`.
-source_finder = Latest(lambda: None)
-
-# What returns, for the trace around a program, a function that changes the operands of
-# each equation on one device of many; None where there are no such devices.
-fitting = Latest(lambda trace: None)
-
-# What returns a value with the mesh axes of a variable, or of a type: see `fitting`.
+# What returns a value with the mesh axes of a variable, or of a type.
 fitted = Latest(lambda x, like: x)

@@ -8,6 +8,9 @@ Reference: ``DynamicJaxprTrace`` in ``jax._src.interpreters.partial_eval``.
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/08_errors.md: JaxprTrace.record (16698ab1).
+# Amended in chapters/36_replicas.md:
+#   EquationTrace.fit, EquationTrace.process_primitive, JaxprTrace.__init__ (38ea7944).
 
 from typing import Any
 
@@ -26,7 +29,7 @@ from minijax.core import (
     refuse_dead_tracers,
 )
 from minijax.jaxprs.jaxpr import Jaxpr, Literal, Var, new_eqn
-from minijax.jaxprs.latest import fitting, source_finder
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.origins import Origin, ValuelessTracer, argument_positions
 
 
@@ -50,6 +53,11 @@ class JaxprTracer(ValuelessTracer):
         return trace.origin.describe(positions)
 
 
+# What returns, for the trace around a program, a function that changes the operands of
+# each equation; None where there are no devices that differ.
+fitting: Latest = Latest(lambda trace: None)
+
+
 class EquationTrace(Trace):
     """Writes down each operation on its own tracers as an equation.
 
@@ -57,8 +65,8 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
-    fit: Any = None
     stages = True
+    fit: Any = None
 
     def __init__(self, parent):
         self.parent, self.invars, self.eqns = parent, [], []
@@ -129,6 +137,10 @@ class Constants:
         """Return the list of variables and the list of their values."""
         found = self.found.values()
         return [var for var, _, _ in found], [value for _, value, _ in found]
+
+
+# What returns the place in the user's program that is running: an equation's `source`.
+source_finder: Latest = Latest(lambda: None)
 
 
 class JaxprTrace(EquationTrace):

@@ -10,7 +10,7 @@ from minijax.batching.collectives import psum_p
 from minijax.batching.trace import program_primitives
 from minijax.branches.conditionals import cond_p
 from minijax.emitted.arrays import COLLECTIVES
-from minijax.jaxprs.latest import fitting
+from minijax.jaxprs.staging import fitting
 from minijax.mesh_maps.manual_axes import (
     as_expected,
     checked_of,

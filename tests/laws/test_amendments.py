@@ -130,6 +130,18 @@ def test_a_page_runs_on_the_package_as_the_pages_below_have_left_it(
         assert low["floor1/core.py"] == export.make(made)["floor1/core.py"], level
 
 
+def test_the_pages_of_a_level_may_amend_other_modules_besides(tmp_path, monkeypatch):
+    one = draft(tmp_path, 1, INIT, CORE)
+    own = "#| export own\ndef h():\n    return 1"
+    two = draft(tmp_path, 2, own, F, USE)
+    three = draft(tmp_path, 3, "#| amend floor2/own h\ndef h():\n    return 2", USE)
+    export.write(export.make([one, two, three]), tmp_path / "out")
+    pages = {page.floor: tmp_path / f"{page.name}.md" for page in (one, two, three)}
+    monkeypatch.setattr(export, "find_chapter", pages.__getitem__)
+    low = export.below(floor("3"), tmp_path / "out")
+    assert low == export.make([one, two])
+
+
 def test_making_one_page_makes_what_it_amends_or_amends_no_more(tmp_path):
     one, two = chapters(tmp_path, F)
     plain = export.make([one, draft(tmp_path, 2, USE)])
