@@ -5,6 +5,7 @@ Reference: ``jax.numpy``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: where (b4d8212b).
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,6 @@ from minijax.operators.operands import (
     as_bool,
     by_kind,
     by_parts,
-    check_no_size,
     chosen_by_truths,
     stretch,
 )
@@ -123,7 +123,7 @@ def where(
         check_arraylike("where", condition)
         return as_array(condition).nonzero(size=size, fill_value=fill_value)
     check_arraylike("where", condition, x, y)
-    check_no_size(size, fill_value)
+    _check_no_size(size, fill_value)
     check_dtypes("where", (x, y))
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
     shapes = [typeof(each).shape for each in (condition, x, y)]
@@ -132,3 +132,11 @@ def where(
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
+
+
+def _check_no_size(size, fill_value):
+    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )

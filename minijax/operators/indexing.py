@@ -8,6 +8,7 @@ Reference: indexing of ``jax.Array``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/03_numpy_rest.md: getitem (886fb612).
 
 from minijax import lax
 from minijax.operators.entries import add_truth, as_entries, expand_ellipsis

@@ -98,14 +98,6 @@ def _stage_of(trace):
     return trace and trace.stage_value
 
 
-def check_no_size(size, fill_value):
-    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
-    if size is not None or fill_value is not None:
-        raise ValueError(
-            "size and fill_value arguments cannot be used in three-term where function."
-        )
-
-
 def chosen_by_truths(x, y):
     """Return a product with truths: the float where they hold, and 0 elsewhere.
 
