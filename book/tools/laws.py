@@ -7,8 +7,6 @@ from book.tools import syntax
 from book.tools.modules import Module, Package, needed
 from book.tools.source import DOORS, PACKAGE, BookError, Cell, Chapter
 
-MODULES = 12  # in a folder, at most
-
 
 def check(package: Package, chapter: Chapter) -> None:
     """Hold one chapter to the laws about its own cells and imports.
@@ -62,8 +60,8 @@ def check_house(package: Package) -> None:
     """Hold the names of modules and folders to the laws.
 
     Raises:
-      BookError: a module called like a public name, a folder that is missing, shared
-        or full.
+      BookError: a module called like a public name, a folder that is missing or
+        shared.
     """
     check_names(package)
     _check_folders(package)
@@ -97,7 +95,7 @@ def _check_folders(package: Package) -> None:
 
 
 def _check_packages(package: Package) -> None:
-    """Refuse a folder with the name of a public name, and one with many modules."""
+    """Refuse a folder with the name of a public name."""
     folders: dict[str, list[Module]] = {}
     for module in package.modules.values():
         if module.path not in DOORS:
@@ -110,19 +108,6 @@ def _check_packages(package: Package) -> None:
                 f"{modules[0].cells[0].place}: the folder {dotted} would hide the "
                 f"public name {name}; give the floor another folder"
             )
-        inside = [m for m in modules if m.dotted != dotted]
-        if len(inside) > MODULES:
-            last, names = inside[MODULES], ", ".join(sorted(map(_last_part, inside)))
-            raise BookError(
-                f"{last.cells[0].place}: {last.path} is module {MODULES + 1} of "
-                f"{dotted}, at most {MODULES} are: {names}. Put the cell into one of "
-                "these, or into another folder, by a path from the top of the package: "
-                "`#| export folder/name`"
-            )
-
-
-def _last_part(module: Module) -> str:
-    return module.path.rpartition("/")[2]
 
 
 def check_names(package: Package) -> None:
