@@ -197,3 +197,4 @@ class Ending(Extent):
         if self.begun and self.lock.locked():
             self.end()
             self.lock.release()
+            self.left = None  # and nobody is told again

@@ -212,11 +212,16 @@ class Override(Extent):
 
     def __enter__(self):
         told = self.config._told.keys() & self.changes
-        if told and not self.begun:  # they hear of it before it is in force
-            self.lock.acquire(False)
-            self.config._expect(self, told)
-        self.value = in_force(self.variable).value | self.changes
-        super().__enter__()
+        try:
+            if told and not self.begun:  # they hear of it before it is in force
+                self.lock.acquire(False)
+                self.config._expect(self, told)
+            self.value = in_force(self.variable).value | self.changes
+            super().__enter__()
+        except BaseException:  # an interrupt: it does not begin
+            if not self.begun and self.lock.locked():
+                self.lock.release()
+            raise
 
     def again(self):
         """Return what can be entered like this one, once more."""

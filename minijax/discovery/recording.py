@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Lazy evaluation: operations are noted, and computed together when one is needed."""
 
+from contextlib import nullcontext
 from threading import get_ident
 from weakref import ref
 
@@ -100,7 +101,7 @@ def run_as_recorded(recording, region):
     ]
     evaluating = set_current_trace(recording.trace.parent)
     unchanged = recording.state == config.state
-    with evaluating if unchanged else as_recorded(before, place):
+    with evaluating, nullcontext() if unchanged else as_recorded(before, place):
         return region.run(inputs[: region.step.sizes[1]], recording.numbers)
 
 
