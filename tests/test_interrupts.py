@@ -39,6 +39,7 @@ from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
 from minijax.spmd.notes import notes_here, noting
 from minijax.switches.promotion import any_promotion, wanted
+from tests.emulated_card import emulated_gpu
 from tests.interrupts import interrupted, places
 
 OTHER = {"jax_numpy_rank_promotion": "warn"}
@@ -286,6 +287,14 @@ def test_what_is_donated_is_gone_before_a_program_may_write_over_it():
         if work.x is not None and not work.x.is_deleted():
             wrong += [where] * (work.x.tolist() != [1, 2, 3, 4])
     assert not wrong
+
+
+def test_a_card_is_left_unlocked():
+    with emulated_gpu() as (gpu, _):
+        card = gpu.card
+        for number in range(places(lambda: card.allocate(16))):
+            where, held = interrupted(lambda: card.allocate(16), number)
+            assert not card.lock._is_owned(), where
 
 
 # Context managers that the blocks above do not enter, and why nothing is left behind.

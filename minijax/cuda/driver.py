@@ -93,7 +93,8 @@ config.define(
 class Card:
     """A card and its stream of work, which is done in order, and later.
 
-    Within `with card` one thread puts work in, and errors of CUDA are told.
+    Work is put in within `with card, card.lock, card.device`: errors of CUDA are told,
+    one thread is in there, and Ctrl-C does not leave the lock behind.
 
     Args:
       id: number of the card.
@@ -104,6 +105,7 @@ class Card:
     Attributes:
       name, memory: of the card, and how many bytes it has.
       lock: held by the thread that puts work in.
+      device: CuPy's, which is its current one in a `with` block.
       unfinished: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
       answers: the `Answers` that no loop uses.
@@ -137,18 +139,9 @@ class Card:
             return self._cupy.cuda.alloc(nbytes)
 
     def __enter__(self):
-        self.lock.acquire()
-        try:
-            self.device.__enter__()
-        except self.errors as error:
-            self.lock.release()
-            raise self.failed(error) from error
+        return self
 
     def __exit__(self, kind, error, trace):
-        try:
-            self.device.__exit__()
-        finally:
-            self.lock.release()
         if kind is not None and issubclass(kind, self.errors):
             raise self.failed(error) from error
 
