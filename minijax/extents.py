@@ -16,6 +16,7 @@ from functools import partial, wraps
 from operator import attrgetter
 from threading import Lock
 from typing import Any
+from weakref import ref
 
 from minijax.errors import present
 
@@ -128,13 +129,13 @@ _next = threading.local()  # `extent`: of the block that `with` is about to ente
 
 
 class _LeaveLast:
-    """The ``__exit__`` of an `Enterable`, which is that of the lock of a new block."""
+    """The ``__exit__`` of an `Enterable`, which is that of a new block."""
 
     def __get__(self, owner, kind=None) -> Any:
         if owner is None:
             return self
         _next.extent = owner.block()
-        return _next.extent.lock.__exit__
+        return _next.extent.__exit__
 
     def __call__(self, owner, *exception):
         extent = in_force(owner.extent().variable)
@@ -142,7 +143,7 @@ class _LeaveLast:
             if extent.before is None:
                 raise RuntimeError(f"{owner} has not been entered.")
             extent = extent.before
-        extent.lock.__exit__(*exception)
+        extent.__exit__(*exception)
 
 
 class Enterable:
@@ -166,3 +167,35 @@ class Enterable:
         extent = self.extent()
         extent.owner = self
         return extent
+
+
+class _LeaveAndEnd:
+    """The ``__exit__`` of an `Ending`; nobody but `with` holds what it returns."""
+
+    def __get__(self, extent, kind=None) -> Any:
+        if extent is None:
+            return self
+        leave = partial(extent.leave)
+        extent.left = ref(leave, extent.leave)
+        return leave
+
+    def __call__(self, extent, *exception):
+        extent.leave()
+
+
+class Ending(Extent):
+    """An `Extent` whose method `end` is called as its block ends, whatever happens.
+
+    If Ctrl-C interrupts `end`, it is called once more: it may find some of its work
+    done.
+    """
+
+    __slots__ = ("left",)
+    __exit__ = _LeaveAndEnd()
+
+    def leave(self, *_):
+        """End the block, unless that is done."""
+        if self.begun and self.lock.locked():
+            self.end()
+            self.lock.release()
+            self.left = None  # and nobody is told again

@@ -44,10 +44,15 @@ class Places:
 
     Args:
       wanted: the number of the place; -1 to count only.
+
+    Attributes:
+      where: the place, as text; None if it was not met.
+      error: what was raised, with its frames: an interactive Python keeps them as well.
     """
 
     def __init__(self, wanted=-1):
         self.wanted, self.count, self.last, self.where = wanted, 0, {}, None
+        self.error = None
 
     def meet(self, frame, what):
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -95,7 +100,8 @@ class Places:
             sys.settrace(self.trace)
             sys.setprofile(self.profile)
             work()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            self.error = error
             return True
         finally:
             sys.setprofile(None)
@@ -117,7 +123,10 @@ def places(work):
 
 
 def interrupted(work, number):
-    """Run a function, interrupted in one place; return where that was, or None."""
+    """Run a function, interrupted in one place; return where, or None, and the error.
+
+    As long as the caller holds the error, its frames live, and all that they hold.
+    """
     places = Places(number)
     places.run(work)
-    return places.where
+    return places.where, places.error

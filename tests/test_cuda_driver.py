@@ -29,7 +29,7 @@ TWICE = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
 # What variables and attributes of the module hold, of CuPy's.
 HELD = {
     "runtime": "cuda.runtime", "_stream": "cuda.Stream", "nvrtc": "cuda.nvrtc",
-    "graph": "cuda.graph.Graph", "_device": "cuda.Device",
+    "graph": "cuda.graph.Graph", "device": "cuda.Device",
     "module": "cuda.function.Module", "function": "cuda.function.Function",
     "event": "cuda.Event", "_near": "cuda.PinnedMemoryPointer", "cuda": "cuda",
 }  # fmt: skip
@@ -258,7 +258,7 @@ def test_a_card_that_refuses_leaves_no_lock_behind(card, monkeypatch):
 
     for name in ("__enter__", "__exit__"):
         with monkeypatch.context() as patch:
-            patch.setattr(type(card._device), name, refused)
+            patch.setattr(type(card.device), name, refused)
             with pytest.raises((JaxRuntimeError, EmulatedCudaError), match="Unavail"):
                 card.allocate(16)
     with ThreadPoolExecutor(1) as pool:

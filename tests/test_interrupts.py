@@ -1,5 +1,6 @@
 """Ctrl-C at any place: the process is as before, and works."""
 
+import ast
 import contextlib
 import gc
 import os
@@ -7,14 +8,16 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax
+from minijax import lax, profiler
 from minijax._lazy import _at_rest, _lock
 from minijax.arrays.settings import config
 from minijax.core import (
@@ -24,17 +27,22 @@ from minijax.core import (
     set_current_trace,
     watchers,
 )
+from minijax.discovery.operations import as_recorded, switches
+from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
 from minijax.extents import in_force
 from minijax.forgetting.remembering import caches
 from minijax.mesh_maps.workers import being, here
+from minijax.profiler.spans import _recordings
 from minijax.replicas.meshes import _mesh_set
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
 from minijax.spmd.notes import notes_here, noting
 from minijax.switches.promotion import any_promotion, wanted
+from tests.emulated_card import emulated_gpu
 from tests.interrupts import interrupted, places
 
+OTHER = {"jax_numpy_rank_promotion": "warn"}
 MESH = Mesh(np.array(minijax.devices("cpu")[:1]), ("i",))
 X = jnp.arange(4.0)
 DRAWS = int(os.environ.get("MINIJAX_TEST_DRAWS", 12))
@@ -63,7 +71,7 @@ def state():
         "replica": here.replica, "notes": notes_here(), "watchers": [*watchers],
         "checks": [*wanted], "collector": gc.isenabled(), "resting": [*_at_rest],
         "lock": _lock._is_owned(), "locks": sum(free),
-        "making": [*filter(None, making)],
+        "making": [*filter(None, making)], "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
     }  # fmt: skip
 
@@ -82,6 +90,13 @@ def works():
 def of_a_user():
     with minijax.enable_x64(), minijax.disable_jit():
         yield
+
+
+def traced():
+    """Take a trace of the profiler, without calls: they need what counts places."""
+    options = profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    return profiler.trace(tempfile.mkdtemp(), profiler_options=options)
 
 
 BLOCKS = {
@@ -103,6 +118,9 @@ BLOCKS = {
     "being": lambda: being(1),
     "noting": lambda: noting(MESH),
     "any_promotion": any_promotion,
+    "autojit": lambda: autojit(),
+    "as_recorded": lambda: as_recorded(switches() | OTHER, X.placement),
+    "profiler": traced,
     "user": of_a_user,
 }
 
@@ -142,7 +160,7 @@ def check_all(work, numbers):
     works()
     before = state()
     for number in numbers:
-        where = interrupted(work, number)
+        where, held = interrupted(work, number)
         now = state()
         wrong = {key: now[key] for key in before if now[key] != before[key]}
         assert not wrong, (where, wrong)
@@ -158,7 +176,7 @@ def test_a_mesh_is_set_or_not():
 
     before = state()
     for number in range(places(work)):
-        where = interrupted(work, number)
+        where, held = interrupted(work, number)
         if config.minijax_mesh is MESH:
             assert where.endswith(("guard", "set_mesh", "__enter__")), where
             in_force(config._overrides).__exit__(None, None, None)
@@ -172,7 +190,7 @@ def test_a_switch_is_set_or_not():
     before = state()
     for number in range(places(work)):
         config.update("jax_debug_nans", False)
-        where = interrupted(work, number)
+        where, held = interrupted(work, number)
         assert config._chosen == config._values, where
         assert bool(watchers) == config.jax_debug_nans, where
     config.update("jax_debug_nans", False)
@@ -247,12 +265,65 @@ def test_calls(name, warm, draws=DRAWS):
         call = make()
         if warm:
             call()
-        where = interrupted(call, number)
+        where, held = interrupted(call, number)
         now = state()
         wrong = {key: now[key] for key in before if now[key] != before[key]}
         assert not wrong, (where, wrong)
         assert numbers_of(call()) == expected, where
     works()
+
+
+def test_what_is_donated_is_gone_before_a_program_may_write_over_it():
+    def work():
+        work.x = X + 1
+        step(work.x)
+
+    step, wrong = minijax.jit(lambda x: x * 2, donate_argnums=0, backend="cpu"), []
+    work()
+    work()
+    for number in range(places(work)):
+        work.x = None
+        where, held = interrupted(work, number)
+        if work.x is not None and not work.x.is_deleted():
+            wrong += [where] * (work.x.tolist() != [1, 2, 3, 4])
+    assert not wrong
+
+
+def test_a_card_is_left_unlocked():
+    with emulated_gpu() as (gpu, _):
+        card = gpu.card
+        for number in range(places(lambda: card.allocate(16))):
+            where, held = interrupted(lambda: card.allocate(16), number)
+            assert not card.lock._is_owned(), where
+
+
+# Context managers that the blocks above do not enter, and why nothing is left behind.
+OF_ONE_OBJECT = "what it changes is an object that is dropped with the interrupt"
+INSIDE = "is entered by blocks above"
+OTHERS = {
+    "_mentioning": OF_ONE_OBJECT, "inside": OF_ONE_OBJECT, "block": OF_ONE_OBJECT,
+    "turns_of": OF_ONE_OBJECT, "sweep": OF_ONE_OBJECT, "within_strips": OF_ONE_OBJECT,
+    "TraceAnnotation": "changes nothing before it ends",
+    "Folder": "entered while Ctrl-C waits", "uninterrupted": "makes Ctrl-C wait",
+    "replacing": "Python closes the file, and the draft goes with the generator",
+    "Card": "changes nothing: the lock and the device are of C",
+    "named_scope": "changes nothing", "Extent": INSIDE, "Derived": INSIDE,
+    "Enterable": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
+    "_Taking": INSIDE, "take_current_trace": INSIDE,
+}  # fmt: skip
+
+
+def test_all_context_managers_are_known():
+    found = set()
+    for path in Path(minijax.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                names = [getattr(each, "name", "") for each in node.body]
+                found |= {node.name} if "__enter__" in names else set()
+            elif isinstance(node, ast.FunctionDef):
+                marks = [ast.unparse(mark) for mark in node.decorator_list]
+                found |= {node.name} if "contextmanager" in marks else set()
+    assert found == {*OTHERS}
 
 
 SIGNALS = """

@@ -36,7 +36,7 @@ class Config:
     def __init__(self):
         self._accepts, self._values, self._chosen = {}, {}, {}
         self._overrides = dynamic_variable("overrides", {})
-        self._told, self._held, self._unsure = {}, {}, set()
+        self._told, self._held, self._unsure = {}, [], set()
 
     state = property(lambda self: (self._values, self._here()))
     x64_enabled = property(lambda self: self.jax_enable_x64)
@@ -45,8 +45,7 @@ class Config:
     def values(self):
         """The value of each switch in this thread, by its name."""
         overrides = self._here()
-        for name in self._held:
-            self._settle(name)
+        self._settle()
         return {**self._values, **overrides}
 
     def define(self, name, default, accepts=bool, told=None):
@@ -62,11 +61,11 @@ class Config:
         """
         self._accepts[name] = accepts
         if told is not None:
-            self._told[name], self._held[name] = told, []
+            self._told[name] = told
 
         def value(self):
-            if told is not None:
-                self._settle(name)
+            if told is not None and (self._held or self._unsure):
+                self._settle()
             if self._overrides.get().before is None:
                 return self._values[name]
             overrides = self._here()
@@ -94,7 +93,7 @@ class Config:
 
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
-        return self.override_all({name: value})
+        return Override(self, {name: self._accepted(name, value)})
 
     def override_all(self, changes):
         """Set the switches of a dictionary for a ``with`` block, in this thread."""
@@ -138,9 +137,10 @@ class Config:
                 self.update(name, _number_or_word(str(value)))
 
     def _here(self):
-        over = self._overrides.get() is not (extent := in_force(self._overrides))
-        for name in self._held if over else ():
-            self._settle(name)
+        before = self._overrides.get()
+        extent = in_force(self._overrides)
+        if extent is not before and self._held:
+            self._settle()
         return extent.value
 
     def _publish(self, name):
@@ -148,29 +148,32 @@ class Config:
             self._values = {**self._chosen}
         self._tell(name)
 
-    def _tell(self, name, comes=None):
+    def _tell(self, name):
         if name not in self._told:
             return
-        if comes is not None:
-            self._held[name].append(weakref.ref(comes))
         self._unsure.add(name)  # an interrupt may come before all is told
         told = None
-        while told != (now := [self._values[name], *self._held_values(name)]):
+        while told != (now := (self._values[name], *self._held)):
             told = now
-            self._told[name](told)
+            held = [ref() for ref, names in now[1:] if name in names]
+            held = [x.changes[name] for x in held if not is_over(x)]
+            self._told[name]([now[0], *held])
         self._unsure.discard(name)
 
-    def _held_values(self, name):
-        found = [(ref, ref()) for ref in self._held[name]]
-        for ref, override in found:
-            if is_over(override):
-                with suppress(ValueError):  # another thread was first
-                    self._held[name].remove(ref)
-        return [x.changes[name] for _, x in found if not is_over(x)]
+    def _expect(self, override, names):
+        """Tell of an override, whose block is about to begin."""
+        self._held.append((weakref.ref(override), names))
+        self._unsure |= names
+        self._settle()
 
-    def _settle(self, name):
-        held = self._held[name]
-        if name in self._unsure or held and any(is_over(ref()) for ref in held):
+    def _settle(self):
+        """Tell of all that has come, and of all that is over."""
+        for held in [*self._held]:
+            if is_over(held[0]()):
+                self._unsure |= held[1]
+                with suppress(ValueError):  # another thread was first
+                    self._held.remove(held)
+        for name in [*self._unsure]:
             self._tell(name)
 
     def _accepted(self, name, value):
@@ -183,9 +186,11 @@ class Config:
         self._known(name)  # raises, as a known switch is a property
 
     def _known(self, name):
-        if name not in self._accepts and not name.startswith("__"):
+        if name in self._accepts:
+            return self._accepts[name]
+        if not name.startswith("__"):
             wake_all()  # a floor that is asleep may have it
-        if name.startswith("__") or name not in self._accepts:
+        if name not in self._accepts:
             close = import_module("difflib").get_close_matches(name, self._accepts)
             meant = f" Did you mean {close[0]}?" if close else ""
             raise AttributeError(f"Unrecognized config option: {name}.{meant}")
@@ -207,12 +212,17 @@ class Override(Extent):
         self.config, self.changes = config, changes
 
     def __enter__(self):
-        if not self.begun:  # who is told hears of it before it is in force
-            self.lock.acquire(False)
-            for name in self.changes:
-                self.config._tell(name, self)
-        self.value = {**self.config.state[1], **self.changes}
-        super().__enter__()
+        told = self.config._told.keys() & self.changes
+        try:
+            if told and not self.begun:  # they hear of it before it is in force
+                self.lock.acquire(False)
+                self.config._expect(self, told)
+            self.value = in_force(self.variable).value | self.changes
+            super().__enter__()
+        except BaseException:  # an interrupt: it does not begin
+            if not self.begun and self.lock.locked():
+                self.lock.release()
+            raise
 
     def again(self):
         """Return what can be entered like this one, once more."""

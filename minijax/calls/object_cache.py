@@ -116,7 +116,7 @@ def read(path, key):
     """Return the code kept in a folder under a key, or None if none is ours."""
     from hmac import compare_digest
 
-    with suppress(OSError), own_folder(path) as folder:
+    with uninterrupted(), suppress(OSError), own_folder(path) as folder:
         content = folder.read(key + CODE, LARGEST)
         start, code = content[:START], content[START:]
         if compare_digest(start, seal(key, code)):
@@ -128,7 +128,7 @@ def read(path, key):
 
 def write(path, key, code):
     """Keep code in a folder under a key; if that cannot be, do nothing."""
-    with suppress(OSError), own_folder(path) as folder:
+    with uninterrupted(), suppress(OSError), own_folder(path) as folder:
         folder.write(key + CODE, seal(key, code) + code)
         if key.startswith("00"):
             make_room(folder, config.jax_compilation_cache_max_size)

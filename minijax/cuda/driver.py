@@ -94,7 +94,8 @@ config.define(
 class Card:
     """A card and its stream of work, which is done in order, and later.
 
-    Within `with card` one thread puts work in, and errors of CUDA are told.
+    Work is put in within `with card, card.lock, card.device`: errors of CUDA are told,
+    one thread is in there, and Ctrl-C does not leave the lock behind.
 
     Args:
       id: number of the card.
@@ -105,6 +106,7 @@ class Card:
     Attributes:
       name, memory: of the card, and how many bytes it has.
       lock: held by the thread that puts work in.
+      device: CuPy's, which is its current one in a `with` block.
       unfinished: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
       answers: the `Answers` that no loop uses.
@@ -118,8 +120,8 @@ class Card:
         self._cupy, self.id, self.lock = cupy, id, threading.RLock()
         self.unfinished: deque = deque(maxlen=8)
         self.libraries, self.answers = {}, []
-        self._device = cupy.cuda.Device(id)
-        with self._device:
+        self.device = cupy.cuda.Device(id)
+        with self.device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
         runtime, driver = cupy.cuda.runtime, cupy.cuda.driver
         self.errors = runtime.CUDARuntimeError, driver.CUDADriverError
@@ -134,22 +136,13 @@ class Card:
         Raises:
           MemoryError: if the card has not so much left.
         """
-        with self, self._stream:
+        with self, self.lock, self.device, self._stream:
             return self._cupy.cuda.alloc(nbytes)
 
     def __enter__(self):
-        self.lock.acquire()
-        try:
-            self._device.__enter__()
-        except self.errors as error:
-            self.lock.release()
-            raise self.failed(error) from error
+        return self
 
     def __exit__(self, kind, error, trace):
-        try:
-            self._device.__exit__()
-        finally:
-            self.lock.release()
         if kind is not None and issubclass(kind, self.errors):
             raise self.failed(error) from error
 
@@ -183,7 +176,7 @@ class Card:
 
     def _copy(self, to, source, nbytes, kind):
         cupy = self._cupy
-        with self, self._stream:
+        with self, self.lock, self.device, self._stream:
             if nbytes:
                 stream = self._stream.ptr
                 cupy.cuda.runtime.memcpyAsync(to, source, nbytes, kind, stream)
@@ -222,7 +215,7 @@ class Card:
             parts = *map(str, version), *OPTIONS, self.name, source
             return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-        with self:
+        with self, self.lock, self.device:
             try:
                 code = kept_code(key, lambda: self.compiled(source))
             except JaxRuntimeError:
@@ -247,7 +240,7 @@ class Card:
         start, count = given.buffer_info()
         where = array("Q", range(start, start + 8 * count, 8))
         shape = blocks, 1, 1, threads, 1, 1
-        with self:
+        with self, self.lock, self.device:
             self.unfinished.append(what)
             self._cupy.cuda.driver.launchKernel(
                 function.ptr, *shape, 0, self._stream.ptr, where.buffer_info()[0], 0
@@ -268,7 +261,7 @@ class Card:
           args: of it.
           what: it is, for errors.
         """
-        with self, self._stream:
+        with self, self.lock, self.device, self._stream:
             self.unfinished.append(what)
             result = function(*args)
         if config.minijax_wait_for_kernels:
@@ -277,7 +270,7 @@ class Card:
 
     def record(self, act):
         """Return a graph of the launches that `act()` makes, which are not run."""
-        with self, self._stream:
+        with self, self.lock, self.device, self._stream:
             self._stream.begin_capture()
             try:
                 act()
@@ -289,14 +282,15 @@ class Card:
 
     def replay(self, graph, what=""):
         """Have the launches of a graph run."""
-        with self:
+        with self, self.lock, self.device:
             self.unfinished.append(what)
             graph.launch(self._stream)
 
     @property
     def is_done(self):
         """Whether there is no work left."""
-        with self:  # to ask would spoil a graph that another thread records
+        # to ask would spoil a graph that another thread records
+        with self, self.lock, self.device:
             return self._stream.done
 
     def wait(self):
@@ -305,7 +299,8 @@ class Card:
         Raises:
           JaxRuntimeError: if some of it failed; it names the latest kernels.
         """
-        with self:  # or it would disturb a graph that another thread records
+        # or it would disturb a graph that another thread records
+        with self, self.lock, self.device:
             try:
                 self._stream.synchronize()
             except self.errors as error:
@@ -324,7 +319,7 @@ class Answers:
     def __init__(self, card):
         cuda = card._cupy.cuda
         self.card, self._asked, self._told = card, 0, 0
-        with card:
+        with card, card.lock, card.device:
             self._near = cuda.alloc_pinned_memory(2)
             self._events = [cuda.Event(block=False, disable_timing=True) for _ in "12"]
         self._bytes = (ctypes.c_uint8 * 2).from_address(self._near.ptr)
@@ -334,7 +329,7 @@ class Answers:
         card, place = self.card, self._asked % 2
         event, runtime = self._events[place], card._cupy.cuda.runtime
         kind, to = runtime.memcpyDeviceToHost, self._near.ptr + place
-        with card, card._stream:
+        with card, card.lock, card.device, card._stream:
             runtime.memcpyAsync(to, address, 1, kind, card._stream.ptr)
             event.record(card._stream)
         self._asked += 1
@@ -347,7 +342,7 @@ class Answers:
         """
         place = self._told % 2
         event = self._events[place]
-        with self.card:
+        with self.card as card, card.lock, card.device:
             event.synchronize()
         self._told += 1
         return self._bytes[place] != 0

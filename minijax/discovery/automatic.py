@@ -4,46 +4,44 @@
 # edit the chapter, not this file.
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from contextvars import ContextVar
 from functools import wraps
 from itertools import count
 from typing import Any
 
 from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
-from minijax.core import EvalTrace, current_trace, set_current_trace
+from minijax.core import EvalTrace, _current_trace, current_trace, set_current_trace
 from minijax.discovery.operations import switches
 from minijax.discovery.recording import RecordTrace
 from minijax.discovery.reports import Notes
 from minijax.discovery.tiers import Region
 from minijax.discovery.trace_tree import Step
+from minijax.extents import Ending, Enterable
 from minijax.forgetting.remembering import trace_context
 from minijax.jitting.compilation import compile_context
 
-_blocks: ContextVar = ContextVar("blocks", default=())
+
+class _Waiting(Ending):
+    """A block in which operations wait; at its end, they are computed."""
+
+    __slots__ = ()
+
+    def end(self):
+        """Compute what waits."""
+        self.value.close()
 
 
-class Block:
+class Block(Enterable):
     """A ``with`` block in which operations wait; blocks may be nested."""
 
-    def __enter__(self):
-        trace, around = None, current_trace()
+    def extent(self):
+        """Return the extent of a trace that notes operations, if any are evaluated."""
+        around = current_trace()
         if type(around) is RecordTrace and around.tree is not self:
             around = around.parent
-        if type(around) is EvalTrace:
-            trace = RecordTrace(self, around)
-        block = nullcontext() if trace is None else set_current_trace(trace)
-        block.__enter__()
-        _blocks.set((*_blocks.get(), (trace, block)))
-        return self
-
-    def __exit__(self, *exception):
-        *others, (trace, block) = _blocks.get()
-        _blocks.set(tuple(others))
-        block.__exit__(*exception)
-        if trace is not None:
-            trace.close()
+        if type(around) is not EvalTrace:
+            return set_current_trace(around)
+        return _Waiting(_current_trace, RecordTrace(self, around))
 
 
 class Autojit(Block, Notes):

@@ -3,24 +3,22 @@
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-from contextlib import ExitStack, contextmanager
-
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.numerics import MANY
+from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks import extension
 from minijax.callbacks.primitives import pure_callback_p
-from minijax.core import Array, EvalTrace, RuleTable, impl_rules, set_current_trace
+from minijax.core import Array, RuleTable, impl_rules
 from minijax.forgetting.programs import acts
 from minijax.forgetting.remembering import traced_switches
 from minijax.indexing.dynamic_slices import dynamic_slice_p
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.compilation import on_device_of
 from minijax.jitting.primitive import jit_p
 from minijax.mesh_maps.map_rules import shard_map_p
 from minijax.own_rules.function_calls import callee_rules
@@ -171,18 +169,15 @@ def switches():
     return {name: getattr(config, name) for name in names}
 
 
-@contextmanager
 def as_recorded(before, placement):
-    """Evaluate what is inside the block under switches of before.
+    """Return a context manager for switches of before.
 
     Args:
       before: what `switches` returned then.
       placement: where arrays that named no device were, then.
     """
-    with ExitStack() as stack:
-        stack.enter_context(set_current_trace(EvalTrace()))
-        stack.enter_context(on_device_of(placement))
-        for name, value in before.items():
-            if getattr(config, name) != value:
-                stack.enter_context(config.override(name, value))
-        yield
+    now = switches()
+    changes = {name: before[name] for name in before if now[name] != before[name]}
+    if placement.device is not default_placement().device:
+        changes["jax_default_device"] = placement.device
+    return config.override_all(changes)

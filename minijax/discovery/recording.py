@@ -3,6 +3,7 @@
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+from contextlib import nullcontext
 from threading import get_ident
 from weakref import ref
 
@@ -101,7 +102,7 @@ def run_as_recorded(recording, region):
     ]
     evaluating = set_current_trace(recording.trace.parent)
     unchanged = recording.state == config.state
-    with evaluating if unchanged else as_recorded(before, place):
+    with evaluating, nullcontext() if unchanged else as_recorded(before, place):
         return region.run(inputs[: region.step.sizes[1]], recording.numbers)
 
 

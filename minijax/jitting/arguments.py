@@ -8,7 +8,6 @@ Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
 
 import inspect
 import warnings
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from minijax.arrays.array import ArrayImpl
@@ -298,11 +297,15 @@ def give_up(given, operands, outs):
     return outs
 
 
-@contextmanager
-def losing(given, operands):
-    """Give up operands if the program fails inside; some of it has run, perhaps."""
-    try:
-        yield
-    except BaseException:
-        give_up(given, operands, [])
-        raise
+def taken(given, operands):
+    """Give operands up; return handles of their buffers that nobody else has.
+
+    A program that fails, or is interrupted, has perhaps written over some of them.
+    """
+    arrays = [flag and isinstance(x, ArrayImpl) for flag, x in zip(given, operands)]
+    ours = [
+        ArrayImpl(x._buffer, x.aval, x.placement) if flag else x
+        for flag, x in zip(arrays, operands)
+    ]
+    give_up(given, operands, [])
+    return ours

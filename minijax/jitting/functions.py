@@ -33,10 +33,10 @@ from minijax.jitting.arguments import (
     DonatedArray,
     check_given_once,
     give_up,
-    losing,
     memory_given,
     raise_if_donated,
     static_value,
+    taken,
     warn_of_useless,
 )
 from minijax.jitting.compilation import compile_context, compiled
@@ -183,9 +183,10 @@ class PreparedCall:
             check_given_once(self.given, operands)
         if watchers:
             outs = jit_p.bind(*operands, **self.params)
+            outs = give_up(self.given, operands, outs) if self.gives else outs
         else:
             outs = self._evaluate(operands)
-        return self._build(give_up(self.given, operands, outs) if self.gives else outs)
+        return self._build(outs)
 
     def settle(self, operands, names=None):
         """Find out where the program runs.
@@ -215,8 +216,7 @@ class PreparedCall:
         try:
             if not self.gives:
                 return self.executable(*operands)
-            with losing(self.given, operands):
-                return self.executable(*operands)
+            return self.executable(*taken(self.given, operands))
         except MemoryError as error:
             raise_if_out_of_memory(self.program.name, error)
             raise

@@ -22,7 +22,7 @@ from minijax.core import Tracer
 from minijax.forgetting.programs import keep_inputs, only, prune
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.latest import Latest
-from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
+from minijax.jitting.arguments import check_given_once, memory_given, taken
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
 from minijax.jitting.placing import where_to_run
@@ -330,9 +330,8 @@ class Compiled(Pruned):
         """
         leaves, given = self._leaves(args, kwargs), self._given
         check_given_once(given, leaves)
-        with losing(given, leaves):
-            outs = self._executable()(*only(self._pruned[1], leaves))
-        outs = give_up(given, leaves, outs)
+        executable = self._executable()
+        outs = executable(*only(self._pruned[1], taken(given, leaves)))
         return self.out_tree.unflatten(map(numpy_if_empty, outs))
 
     call = property(lambda self: self)

@@ -14,12 +14,13 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from minijax.core import EvalTrace, watchers
+from minijax.extents import Ending, dynamic_variable
 
 _LIMIT = 1_000_000  # spans in a file; JAX's has as many
 
@@ -66,9 +67,21 @@ class _Recording:
     def listen(self, hear):
         """Let the interpreter tell of calls in this thread, and in those to come."""
         if self.options.python_tracer_level:
-            (watchers.append if hear else watchers.remove)(_nothing)
+            there = _nothing in watchers
+            if bool(hear) != there:
+                (watchers.append if hear else watchers.remove)(_nothing)
             sys.setprofile(hear)
             threading.setprofile(hear)
+
+    def start(self):
+        """Record from now on."""
+        _recordings.append(self)
+        self.listen(self.hear)
+
+    def stop(self):
+        """Record no more; may be called again where it was interrupted."""
+        self.listen(None)
+        _recordings[:] = [each for each in _recordings if each is not self]
 
     def write(self):
         """Write the spans into a folder of their own, and return the file."""
@@ -129,6 +142,19 @@ def start_trace(
 
     Reference: ``jax.profiler.start_trace``.
     """
+    arguments = log_dir, create_perfetto_link, create_perfetto_trace, profiler_options
+    recording = _recording(*arguments)
+    try:
+        recording.start()
+    except BaseException:  # an interrupt
+        recording.stop()
+        raise
+
+
+def _recording(
+    log_dir, create_perfetto_link=False, create_perfetto_trace=False, options=None
+):
+    """Return what `start_trace` starts; its arguments are those."""
     if create_perfetto_link:
         raise NotImplementedError(
             "start_trace serves no file to a browser. With create_perfetto_trace=True "
@@ -138,9 +164,7 @@ def start_trace(
         raise RuntimeError(
             "Profile has already been started. Only one profile may be run at a time."
         )
-    options = profiler_options or ProfileOptions()
-    _recordings.append(_Recording(log_dir, options, create_perfetto_trace))
-    _recordings[0].listen(_recordings[0].hear)
+    return _Recording(log_dir, options or ProfileOptions(), create_perfetto_trace)
 
 
 def stop_trace() -> None:
@@ -153,27 +177,52 @@ def stop_trace() -> None:
     """
     if not _recordings:
         raise RuntimeError("No profile started")
-    recording = _recordings.pop()
-    recording.listen(None)
+    recording = _recordings[0]
+    recording.stop()
     recording.write()
 
 
-@contextmanager
+_traces = dynamic_variable("traces", None)
+
+
+class _Taking(Ending):
+    """A block during which a trace is taken."""
+
+    __slots__ = ("arguments", "recording")
+
+    def __init__(self, *arguments):
+        super().__init__(_traces)
+        self.arguments, self.recording = arguments, None
+
+    def __enter__(self):
+        self.recording = _recording(*self.arguments)
+        super().__enter__()
+        self.recording.start()
+
+    def end(self):
+        """Write what was recorded, unless the trace has been stopped."""
+        if self.recording in _recordings:
+            self.recording.stop()
+            self.recording.write()
+
+    def again(self):
+        """Return what can be entered like this one, once more."""
+        return _Taking(*self.arguments)
+
+
 def trace(
     log_dir: str | os.PathLike,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Record the spans of a block; the arguments are those of `start_trace`.
 
     Reference: ``jax.profiler.trace``.
     """
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
+    return _Taking(
+        log_dir, create_perfetto_link, create_perfetto_trace, profiler_options
+    )
 
 
 class TraceAnnotation:
