@@ -5,6 +5,7 @@ minijax or JAX; the error is of JAX's class of that name and tells all of the fa
 """
 
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 
@@ -321,3 +322,113 @@ for text in FRACTIONS.replace("\n", "|").split("|"):
     if text := text.strip():
         call = eval(f"lambda j: {text.replace('jnp.', 'j.numpy.')}")
         ROWS[text] = call, "TypeError", ["integer"]
+
+
+# Arguments that are of the right number and name, and mean nothing.
+def unnamed(a, /, b, c, *rest, **options):
+    return b
+
+
+def with_params(j, **params):
+    """Check the program of a scan in which parameters are of other types."""
+    from_above = {"reverse": True, "xs": V, "init": np.float32(0)}
+    program = j.make_jaxpr(lambda: j.lax.scan(lambda c, x: (c, x), **from_above))()
+    [eqn] = [e for e in program.jaxpr.eqns if e.primitive.name == "scan"]
+    eqns = [eqn.replace(params=eqn.params | params)]
+    core = import_module(f"{j.__name__}.extend.core")
+    core.check_jaxpr(program.jaxpr.replace(eqns=eqns))
+
+
+def node(j, flatten):
+    made = type("Node", (), {})
+    j.tree_util.register_pytree_node(made, flatten, lambda aux, children: made())
+    return j.tree_util.tree_leaves(made())
+
+
+def assign(name):
+    return lambda j: setattr(j.numpy.add, name, 3)
+
+
+def sub_spec(j):
+    return type("Mine", (j.P,), {})("x")
+
+
+def with_static(j, numbers):
+    mapped = j.pmap(lambda x, y: x, static_broadcasted_argnums=numbers)
+    return mapped(V[:1], y=3)
+
+
+def window(j):
+    pair = [(1,), (1,), "VALID"]
+    return j.lax.reduce_window(V, np.float32(0), lambda x, y: [x + y], *pair)
+
+
+def products(axes):
+    return lambda j: j.numpy.tensordot(M.T, M.T, axes=axes)
+
+
+ROWS |= {
+    "nested names": (lambda j: j.P((("x", "y"), "z")), "ValueError", ["('x', 'y')"]),
+    "subclass of P": (sub_spec, "TypeError", []),
+    "no devices": (lambda j: j.pmap(two, devices=[]), "ValueError", ["devices"]),
+    "impl and dtype": (
+        lambda j: j.random.wrap_key_data(
+            np.zeros(2, "uint32"), impl="threefry2x32", dtype=j.random.key(0).dtype
+        ),
+        "ValueError",
+        ["impl", "dtype"],
+    ),
+    "static name by position only": (
+        lambda j: j.jit(unnamed, static_argnames=("a", "c")),
+        "ValueError",
+        ["'a'", "position"],
+    ),
+    "donated name by position only": (
+        lambda j: j.jit(unnamed, donate_argnames=("a", "c")),
+        "ValueError",
+        ["'a'", "position"],
+    ),
+    "window returns a list": (
+        window,
+        "ValueError",
+        ["reduce_window", "PyTreeDef([*])"],
+    ),
+    "children that are a number": (
+        lambda j: node(j, lambda n: (3, None)),
+        "ValueError",
+        ["children", "(3, None)"],
+    ),
+    "no pair of children and aux": (
+        lambda j: node(j, lambda n: 3),
+        "ValueError",
+        ["children", "3"],
+    ),
+    "three of children and aux": (
+        lambda j: node(j, lambda n: ((1,), 2, 3)),
+        "ValueError",
+        ["children", "((1,), 2, 3)"],
+    ),
+    "static by keyword": (
+        lambda j: with_static(j, 1),
+        "ValueError",
+        ["static_broadcasted_argnums", "position"],
+    ),
+    "x.flat": (lambda j: j.numpy.ones(3).flat, "NotImplementedError", ["flat"]),
+}
+for name in ("nin", "nout", "nargs", "identity"):
+    ROWS[f"jnp.add.{name} = 3"] = assign(name), "AttributeError", [name]
+for axes in (([0], [0, 1]), (0, [0]), ([0], 0), ([0], 1, 2), ([0],), "a", 1.5):
+    ROWS[f"tensordot of axes {axes!r}"] = products(axes), "TypeError", ["axes"]
+for param, value in (
+    ("reverse", 4),
+    ("reverse", None),
+    ("num_consts", 0.0),
+    ("num_carry", True),
+    ("unroll", 1.0),
+    ("unroll", -1),
+):
+    ROWS[f"a scan with {param}={value}"] = (
+        partial(with_params, **{param: value}),
+        "JaxprTypeError",
+        [param, str(value)],
+    )

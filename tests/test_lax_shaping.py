@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import minijax
 from minijax import lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.checks import canonicalize_axis, without
@@ -135,3 +136,14 @@ def test_helpers():
         with pytest.raises(ValueError, match="out of bounds for array of dimension 3"):
             canonicalize_axis(axis, 3)
     assert without("abcd", [1, 3]) == ("a", "c")
+
+
+def test_a_broadcast_along_no_axes_is_no_equation():
+    for number in (np.float32(3), 3.0, np.ones(2)):
+        program = minijax.make_jaxpr(lambda x=number: lax.broadcast(x, ()))()
+        assert not program.eqns
+
+
+def test_a_clone_is_an_array_of_its_own():
+    x = lax.broadcast(3.0, (2,))
+    assert x.clone() is not x and x.clone().tolist() == [3.0, 3.0]

@@ -493,3 +493,12 @@ def test_what_is_no_array_goes_to_each_device_as_it_is():
     assert f({"a": jnp.ones(4), "b": "text"}, 2.0).tolist() == [2] * 4
     slope = minijax.grad(lambda y: f({"a": jnp.ones(4), "b": "text"}, y).sum())
     assert slope(jnp.float32(2)) == 4
+
+
+def test_a_dtype_of_64_bits_means_32_without_x64():
+    sharding = minijax.sharding.SingleDeviceSharding(minijax.devices()[0])
+    with pytest.warns(UserWarning, match="float64"):
+        x = minijax.make_array_from_callback(
+            (2,), sharding, lambda i: np.ones(2)[i], dtype="float64"
+        )
+    assert x.dtype == np.float32

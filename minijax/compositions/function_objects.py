@@ -71,24 +71,27 @@ class ufunc:
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
     ):
-        self.func, self.identity = func, identity
-        self.nin, self.nout = integers((nin, nout), "nin and nout")
-        self.nargs = self.nin if nargs is None else as_integer(nargs, "nargs")
-        self.__name__, self.__doc__ = name or func.__name__, func.__doc__
+        nin, nout = integers((nin, nout), "nin and nout")
+        nargs = nin if nargs is None else as_integer(nargs, "nargs")
+        self._facts = func, name or func.__name__, identity, nin, nout, nargs
+        self.__name__, self.__doc__ = self._facts[1], func.__doc__
         self._call = call or self._element_by_element
         self._reduce = reduce or self._reduce_by_scan
         self._accumulate = accumulate or self._accumulate_by_scan
         self._at = at or self._at_by_scan
         self._reduceat = reduceat or self._reduceat_by_scan
 
-    def _key(self):
-        return self.func, self.__name__, self.identity, self.nin, self.nout, self.nargs
+    func = property(lambda self: self._facts[0])
+    identity = property(lambda self: self._facts[2])
+    nin = property(lambda self: self._facts[3])
+    nout = property(lambda self: self._facts[4])
+    nargs = property(lambda self: self._facts[5])
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._facts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ufunc) and self._key() == other._key()
+        return isinstance(other, ufunc) and self._facts == other._facts
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

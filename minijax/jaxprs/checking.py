@@ -113,8 +113,28 @@ def _check_literal(literal):
         raise _Fault(f"literal {literal.val} is not of type {_type(literal)}")
 
 
+_COUNTS = {
+    "num_consts", "num_carry", "length", "unroll", "cond_nconsts", "body_nconsts",
+    "num_keys",
+}  # fmt: skip
+_TRUTHS = {"reverse", "is_stable", "is_max_k", "aggregate_to_topk", "has_side_effect"}
+
+
+def _check_kind(key, value):
+    """Refuse a number or truth of another type, which a shape rule may not look at."""
+    if key in _COUNTS and (type(value) is not int or value < 0):
+        wanted = "an integer from 0 on"
+    elif key in _TRUTHS and type(value) is not bool:
+        wanted = "a bool"
+    else:
+        return
+    kind = type(value).__name__
+    raise _Fault(f"parameter {key} has to be {wanted}, not {value!r} of type {kind}")
+
+
 def _check_params(params):
     for key, value in params.items():
+        _check_kind(key, value)
         try:
             hash(value)
         except TypeError:

@@ -169,6 +169,12 @@ def _check_nums(kind, parameters, nums):
 
 
 def _check_names(kind, parameters, names):
+    nameless = [p.name for p in _kinds(parameters, BY_POSITION) if p.name in names]
+    if nameless:
+        raise ValueError(
+            f"jit was given {kind}_argnames={nameless}, which the function takes by "
+            f"position only. Give their positions as {kind}_argnums."
+        )
     if _kinds(parameters, inspect.Parameter.VAR_KEYWORD):
         return
     by_keyword = _kinds(parameters, IN_BOTH_WAYS, inspect.Parameter.KEYWORD_ONLY)

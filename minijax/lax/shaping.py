@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import asarray_impl, primitive_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis, integers, refuse_sharding, without
 from minijax.core import Array, Primitive
@@ -30,6 +30,8 @@ def broadcast(
     """
     refuse_sharding("broadcast", out_sharding)
     shape = (*sizes, *typeof(operand).shape)
+    if len(sizes) == 0 and not isinstance(operand, Array):
+        return asarray_impl(operand)
     return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
 
 

@@ -214,7 +214,15 @@ def _known_axes(given):
 
 def _pairs(axes, a, b):
     if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise TypeError(f"tensordot axes are a number or a pair, not {axes!r}.")
         first, second = map(_known_axes, axes)
+        counts = [len(x) if isinstance(x, tuple) else None for x in (first, second)]
+        if counts[0] != counts[1]:
+            raise TypeError(
+                "tensordot takes as many axes of a as of b, both in sequences or both "
+                f"as integers; got {axes[0]!r} and {axes[1]!r}."
+            )
         return as_axes(first, a.ndim), as_axes(second, b.ndim)
     count = as_integer(axes, "the number of axes")
     if count > a.ndim or count > b.ndim:

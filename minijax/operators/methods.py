@@ -62,6 +62,7 @@ register({"__pos__": positive, "__abs__": absolute})
 register(REDUCTIONS | STATISTICS)
 register({
     "clip": clip,
+    "clone": copy,
     "conj": conjugate,
     "conjugate": conjugate,
     "copy": copy,
@@ -78,6 +79,16 @@ register({
     "real": property(real),
     "imag": property(imag),
 })  # fmt: skip
+
+
+def refuse_flat(_):
+    """Refuse NumPy's ``x.flat``, through which an array is written."""
+    raise NotImplementedError(
+        "Arrays have no flat iterator. Use x.ravel(), and x.ravel().at[i].set(y)."
+    )
+
+
+register({"flat": property(refuse_flat)})
 
 
 def reshape_method(x, *shape, order="C"):

@@ -11,7 +11,7 @@ Reference: ``jax.tree_util.register_pytree_node``.
 import copyreg
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import NamedTuple
 
 from minijax.pytrees.key_paths import (
@@ -194,6 +194,23 @@ def kind_of_type(nodetype):
 copyreg.pickle(NodeKind, lambda kind: (kind_of_type, (kind.type,)))
 
 
+def _pair_of(flatten):
+    """Return `flatten`, which says so if it returns no pair of children and aux."""
+
+    @wraps(flatten)
+    def checked(tree):
+        found = flatten(tree)
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        if not is_pair or not hasattr(found[0], "__iter__"):
+            raise ValueError(
+                f"The function that flattens a {type(tree).__name__} has to return a "
+                f"pair of an iterable of children and aux, not {found!r}."
+            )
+        return found
+
+    return checked
+
+
 def register_pytree_node(
     nodetype: type,
     flatten_func: Callable,
@@ -217,8 +234,9 @@ def register_pytree_node(
     """
     if nodetype in node_kinds:
         raise ValueError(f"{nodetype} is registered as a container of trees already.")
-    functions = flatten_func, unflatten_func, flatten_with_keys_func
-    node_kinds[nodetype] = NodeKind(nodetype, *functions)
+    keyed = flatten_with_keys_func and _pair_of(flatten_with_keys_func)
+    kind = NodeKind(nodetype, _pair_of(flatten_func), unflatten_func, keyed)
+    node_kinds[nodetype] = kind
     if hasattr(nodetype, "__jax_array__"):
         _promising.add(nodetype)
 

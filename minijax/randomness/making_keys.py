@@ -224,6 +224,8 @@ def wrap_key_data(
 
     Reference: ``jax.random.wrap_key_data``.
     """
+    if impl is not None and dtype is not None:
+        raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
     check_implementation(dtype if impl is None else impl)
     return random_wrap_p.bind(asarray(key_bits_array), impl="fry")[0]
 

@@ -141,9 +141,20 @@ def devices_of_call(call, dims, axis_size, devices, backend):
     return found[:size] if devices is None else found
 
 
+def _static_positions(numbers, count):
+    try:
+        return resolve_argnums("pmap", numbers, count, IndexError)
+    except IndexError as error:
+        raise ValueError(
+            f"pmap was given static_broadcasted_argnums={numbers}, and the function "
+            f"was called with {count} positional arguments. Give static arguments by "
+            "position, not by keyword."
+        ) from error
+
+
 def mapped_call(fun, args, kwargs, numbers, in_axes):
     """Return the `FlatCall` of a pmap, mapped axes of leaves, and static arguments."""
-    static = resolve_argnums("pmap", numbers, len(args))
+    static = _static_positions(numbers, len(args))
     varying = tuple([i for i in range(len(args)) if i not in static])
     call = FlatCall("pmap", fun, args, kwargs, argnums=varying, typeof=abstractify)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes

@@ -118,7 +118,8 @@ def pmap(
 
     Raises:
       IndivisibleError: if there are more examples than devices, or sizes differ.
-      ValueError: if no argument is mapped, or axes do not fit.
+      ValueError: if no argument is mapped, axes do not fit, `devices` is empty, or a
+        static argument is not given by position.
 
     Reference: ``jax.pmap``.
     """
@@ -127,6 +128,8 @@ def pmap(
     check_axes("out_axes", out_axes)
     numbers = static_broadcasted_argnums
     names = (NAMELESS if axis_name is None else axis_name,)
+    if devices is not None and not len(devices):
+        raise ValueError("pmap needs at least one device in devices, or None.")
 
     @wraps(fun)
     def mapped(*args, **kwargs):

@@ -25,9 +25,15 @@ _UNCONSTRAINED = _Unconstrained()
 
 
 def _entry(part):
-    if isinstance(part, list | tuple):
-        return part[0] if len(part) == 1 else tuple(part) or None
-    return part
+    if not isinstance(part, list | tuple):
+        return part
+    nested = [name for name in part if isinstance(name, list | tuple)]
+    if nested:
+        raise ValueError(
+            "A tuple inside PartitionSpec cannot contain a nested tuple: the entry "
+            f"{part!r} contains {nested[0]!r}. Write the names one after another."
+        )
+    return part[0] if len(part) == 1 else tuple(part) or None
 
 
 class PartitionSpec:
@@ -48,6 +54,9 @@ class PartitionSpec:
     def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
         self._partitions = tuple(map(_entry, partitions))
         self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
+
+    def __init_subclass__(cls, **kwargs):
+        raise TypeError(f"PartitionSpec cannot be subclassed, by {cls.__name__}.")
 
     partitions = property(lambda self: self._partitions)
     _key = property(lambda self: (self._partitions, self.unreduced, self.reduced))

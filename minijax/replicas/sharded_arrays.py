@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.sharding_types import Sharding
 from minijax.arrays.transfer import device_put
 from minijax.core import Array
@@ -115,6 +116,8 @@ def make_array_from_callback(
     else:
         values = [data_callback(index) for index in indices.values()]
     parts = [device_put(x, device) for x, device in zip(values, indices)]
+    if dtype is not None:
+        dtype = check_dtype(dtype, "make_array_from_callback")
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
 
 

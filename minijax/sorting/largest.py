@@ -250,7 +250,7 @@ def approx_max_k(
         recall_target=recall_target,
         is_max_k=True,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
+        aggregate_to_topk=bool(aggregate_to_topk),
     )
     return list(found)
 
@@ -276,6 +276,6 @@ def approx_min_k(
         recall_target=recall_target,
         is_max_k=False,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
+        aggregate_to_topk=bool(aggregate_to_topk),
     )
     return list(found)

@@ -340,7 +340,7 @@ def _program_of(computation, tree, avals):
         pair = [tree_unflatten(tree, part) for part in (args[:count], args[count:])]
         results, other = tree_flatten(computation(*pair))
         if other != tree:
-            raise TypeError(
+            raise ValueError(
                 "The function of reduce_window must return what it is given: expected "
                 f"{tree}, got {other}."
             )
