@@ -67,6 +67,29 @@ def test_the_shortest_kernels_are_copied_within_a_budget():
         assert [" noinline" in text for text in texts[:3]] == called
 
 
+def longest_function(text):
+    """Return the number of lines of the longest function in a text."""
+    return max(function.count("\n") for function in text.split("\n}"))
+
+
+def test_functions_stay_short_where_there_are_many_results():
+    """The time for a function of n addresses grows with the square of n."""
+    for count in (300, 1200):
+        program = CPUProgram(make_jaxpr(lambda x, n=count: [x * k for k in range(n)])(X))
+        assert longest_function(program.text) < 2000
+
+
+def test_short_kernels_that_are_called_once_are_no_functions():
+    """LLVM takes longer for a function than for its few lines."""
+
+    def parts(x):
+        return jnp.concatenate([x * k for k in range(600)])
+
+    program = CPUProgram(make_jaxpr(parts)(jnp.ones(8)))
+    assert program.text.count("define ") > 600
+    assert program.text.count(" noinline ") < 20
+
+
 def elementary_chain(op, length, size=100):
     """Return the executable of one elementary function after the other."""
 
