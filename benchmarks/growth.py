@@ -370,7 +370,7 @@ def megabytes(package, series, least, size):
     os.close(start)
     os.wait()
     with os.fdopen(end) as file:
-        return int(file.read()) / 2**20
+        return max(1.0, int(file.read()) / 2**20)  # less is not told apart
 
 
 def memory(package, sizes, series):
