@@ -379,7 +379,7 @@ def memory(package, sizes, series):
     for size in sizes[1:]:
         start = time.perf_counter()
         found[size] = [megabytes(package, series, sizes[0], size)]
-        if time.perf_counter() - start > LONGEST:
+        if len(found) > 1 and time.perf_counter() - start > LONGEST:
             break
     return found
 
