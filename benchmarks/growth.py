@@ -1,20 +1,25 @@
 """How the time to compile grows: programs of twelve kinds, larger and larger.
 
     python benchmarks/growth.py [--json FILE] [--only TEXT]
+    python benchmarks/growth.py --memory [--only TEXT]
 
 From the call of a new function to its first result, with nothing on the disk, beside
 `jax.jit`: seconds of the processor on one core, the smaller of two tries, each with
 numbers of its own, so that no cache has seen the program. A line has the ratio to JAX's
 time at each size, and the exponent with which our time grows between the two largest
 sizes: 1 is a program that takes twice the time when it is twice as long. Each kind is
-there plain, as a gradient, and under `vmap`.
+there plain, as a gradient, and under `vmap`. With ``--memory`` it is the memory that
+ours takes at most in place of the time.
 """
 
 import importlib
 import itertools
 import math
 import os
+import resource
+import sys
 import time
+from pathlib import Path
 
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "0"
 
@@ -349,6 +354,53 @@ def exponent(found):
     return math.log(more / less) / math.log(large / small)
 
 
+def megabytes(package, series, least, size):
+    """Return the memory that compiling takes at most, beyond that for the least size.
+
+    It is measured in a child, which begins with what this process has.
+    """
+    end, start = os.pipe()
+    if not os.fork():
+        seconds(package, *series, least)  # libraries are mapped anew
+        before = int(Path("/proc/self/statm").read_text().split()[1])
+        seconds(package, *series, size)
+        most = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        os.write(start, str(most - before * resource.getpagesize()).encode())
+        os._exit(0)
+    os.close(start)
+    os.wait()
+    with os.fdopen(end) as file:
+        return max(1.0, int(file.read()) / 2**20)  # less is not told apart
+
+
+def memory(package, sizes, series):
+    """Return the megabytes by sizes, up to one that takes long."""
+    found = {}
+    for size in sizes[1:]:
+        start = time.perf_counter()
+        found[size] = [megabytes(package, series, sizes[0], size)]
+        if len(found) > 1 and time.perf_counter() - start > LONGEST:
+            break
+    return found
+
+
+def memory_line(name, found):
+    """Return a series of megabytes as a line of text."""
+    power = exponent(found)
+    cells = " ".join(f"{size}:{mb:.1f}" for size, [mb] in found.items())
+    return f"{name:36}{'growth' if power > GROWTH else '':7}{power:6.2f}  {cells}"
+
+
+def print_memory(chosen):
+    """Print the table of megabytes."""
+    package = importlib.import_module("minijax")
+    print(f"{'':36}{'':7}{'power':>6}  megabytes, by size")
+    for name, (sizes, series) in SERIES.items():
+        if chosen.only in name:
+            seconds(package, *series, sizes[0])  # what is imported late
+            print(memory_line(name, memory(package, sizes, series)), flush=True)
+
+
 def line(name, found):
     """Return a series as a line of text."""
     ratios = {size: each[0] / each[1] for size, each in found.items() if each[1:]}
@@ -361,7 +413,11 @@ def line(name, found):
 
 def main():
     """Print the table."""
+    by_memory = "--memory" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--memory"]
     chosen = options(__doc__)
+    if by_memory:
+        return print_memory(chosen)
     packages = [importlib.import_module(name) for name in ("minijax", "jax")]
     pin()
     head, found = versions(packages), {}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import jit, make_jaxpr
+from minijax import grad, jit, make_jaxpr
 from minijax.fusion.alignment import in_same_loops, sorted_axes
 from minijax.fusion.fusion_pass import fuse, uses_of
 from minijax.fusion.loops import links_between
@@ -12,7 +12,8 @@ from minijax.fusion.merging import merged
 from minijax.fusion.parts import part_of
 from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import lower
-from minijax.llvm.targets import current_target
+from minijax.llvm.targets import Target, current_target
+from minijax.passes.pipeline import simplify
 
 X = jnp.ones((3, 4))
 
@@ -136,3 +137,18 @@ def test_folds_of_large_boxes(layout, dtype, axes):
             expected = x.astype("float64").sum(axes).astype(dtype)
         found = np.asarray(jit(lambda x, name=name: getattr(x, name)(axes))(x))
         assert np.array_equal(found, expected.astype(found.dtype)), name
+
+
+@pytest.mark.parametrize("length", [16, 64])
+def test_costs_are_counted_no_further_than_their_limit(length, monkeypatch):
+    """Each reduction asks for the costs of the chain before it, which is long."""
+
+    def f(x):
+        for _ in range(length):
+            x = x * 1.01 - x.mean()
+        return x.sum()
+
+    asked, price = [], Target.price
+    monkeypatch.setattr(Target, "price", lambda *x: asked.append(x) or price(*x))
+    fuse(lower(simplify(make_jaxpr(grad(f))(jnp.ones(100)))))
+    assert len(asked) < 100 * length

@@ -3,7 +3,7 @@
 import pytest
 
 import minijax.numpy as jnp
-from minijax import grad, lax, make_jaxpr
+from minijax import enable_x64, grad, lax, make_jaxpr
 from minijax.fusion.greedy import fuse_greedily
 from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import LoweredProgram, lower
@@ -40,7 +40,7 @@ class GreedyProgram(FusedProgram):
         (lambda x: selu(x).T, [X], 1),
         (lambda x: selu(x.T).reshape(12)[::-1] + 1, [X], 1),
         (softmax, [LARGE], 1),
-        (softmax, [LARGE.reshape(2, 30_000)], 3),
+        (softmax, [jnp.ones((2, 40_000))], 3),
         (lambda x: jnp.exp(x).sum(1), [LARGE], 1),
         (lambda x: jnp.exp(x).sum(0), [LARGE], 1),
         (lambda x: x - x.sum(0), [X], 2),
@@ -63,10 +63,13 @@ def test_loss_and_its_gradient_lose_kernels():
         assert len(fuse_greedily(program).steps) <= len(program.steps) / 2, count
 
 
-def test_the_target_says_how_long_a_row_may_be():
-    program = lower(make_jaxpr(softmax)(LARGE))
-    near = current_target()._replace(near=299)
-    assert len(fuse_greedily(program, near).steps) == 3
+@pytest.mark.parametrize("dtype, most", [("float32", 150), ("float64", 300)])
+def test_the_target_says_how_many_bytes_a_row_may_have(dtype, most):
+    with enable_x64():
+        program = lower(make_jaxpr(softmax)(LARGE.astype(dtype)))
+    for near, count in ((most, 1), (most - 1, 3)):
+        target = current_target()._replace(near=near)
+        assert len(fuse_greedily(program, target).steps) == count
 
 
 def sought_backwards(x):

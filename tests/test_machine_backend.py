@@ -17,7 +17,7 @@ from minijax.kernels.program_steps import jaxpr_passes
 from minijax.llvm.compiler import object_code
 from minijax.machine.backend import CPUProgram
 from minijax.machine.profiling import Profile
-from minijax.machine.steps_text import call_counts, within_budget
+from minijax.machine.steps_text import call_counts, inlined, within_budget
 from minijax.matmul.lowering import Product
 from minijax.passes.pipeline import simplify
 from tests.kernel_cases import alike
@@ -65,6 +65,69 @@ def test_the_shortest_kernels_are_copied_within_a_budget():
         assert [" alwaysinline" in text for text in texts] == copied
         called = [not copy for copy in copied[:3]]
         assert [" noinline" in text for text in texts[:3]] == called
+
+
+def longest_function(text):
+    """Return the number of lines of the longest function in a text."""
+    return max(function.count("\n") for function in text.split("\n}"))
+
+
+def test_functions_stay_short_where_there_are_many_results():
+    """The time for a function of n addresses grows with the square of n."""
+    for count in (300, 1200):
+        program = CPUProgram(make_jaxpr(lambda x, n=count: [x * k for k in range(n)])(X))
+        assert longest_function(program.text) < 2000
+
+
+def test_short_kernels_that_are_called_once_are_no_functions():
+    """LLVM takes longer for a function than for its few lines."""
+
+    def parts(x):
+        return jnp.concatenate([x * k for k in range(600)])
+
+    program = CPUProgram(make_jaxpr(parts)(jnp.ones(8)))
+    assert program.text.count("define ") > 600
+    assert program.text.count(" noinline ") < 20
+
+
+def elementary_chain(op, length, size=100):
+    """Return the executable of one elementary function after the other."""
+
+    def f(x):
+        for k in range(length):
+            x = op(x) + k
+        return x
+
+    return CPUProgram(make_jaxpr(f)(jnp.ones(size)))
+
+
+@pytest.mark.parametrize("op", [jnp.sin, jnp.cos, jnp.tanh, jnp.exp])
+def test_copies_of_elementary_functions_have_a_budget(op):
+    """LLVM takes a millisecond or two for each sine that it copies."""
+    alone = elementary_chain(op, 1).library.assembly.count("\n")
+    for length in (2, 4, 8, 12):
+        lines = elementary_chain(op, length).library.assembly.count("\n")
+        assert lines - alone <= 350 + 20 * length, length
+
+
+def test_a_long_array_is_worth_more_copies():
+    short, long = (elementary_chain(jnp.sin, 12, size) for size in (100, 10**5))
+    assert short.text.count(" alwaysinline") < long.text.count(" alwaysinline")
+
+
+def test_last_vectors_of_rows_are_the_first_to_call():
+    """Then follow the functions whose copies would be the most lines."""
+    needed = {
+        name: f"define float @{name}() alwaysinline {{\n" + "  ret\n" * lines + "}"
+        for name, lines in (("long", 49), ("short", 9))
+    }
+    needed["other"] = "define float @other() noinline {\n}"
+    calls = [f"  %x = call float @{name}()" for name in needed]
+    caller = "\n".join([*calls * 3, *[f"{call} noinline" for call in calls * 2], "}"])
+    for budget, copied, marks in ((240, 2, 0), (180, 2, 6), (170, 1, 6), (20, 0, 6)):
+        texts, [text] = inlined(needed, [caller], call_counts([caller]), budget)
+        assert sum(" alwaysinline" in each for each in texts) == copied
+        assert text.count(" noinline") == marks
 
 
 @pytest.mark.parametrize("was_on", [True, False])

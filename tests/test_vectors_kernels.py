@@ -10,6 +10,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import enable_x64, jit, make_jaxpr
+from minijax.functions import elementary
 from minijax.kernels.kernel import Kernel, apply, load
 from minijax.kernels.parts import Affine, Loop, Parameter, Start, Store
 from minijax.kernels.program_steps import lower
@@ -22,6 +23,7 @@ from minijax.llvm.targets import (
     host_target,
     prepared,
 )
+from minijax.vectors.functions import function_name, function_texts
 from minijax.vectors.held_rows import Keep, Recall
 from minijax.vectors.kernels import vector_nest
 from minijax.vectors.loops import everything
@@ -231,3 +233,15 @@ def test_kernels_for_an_arm_processor():
         pytest.skip("LLVM here does not know the processor")
     module, machine = prepared(binding, module_text(functions), ARM)
     assert "v0.4s" in machine.emit_assembly(module)
+
+
+@pytest.mark.parametrize("op", ["sin", "cos", "log"])
+def test_what_is_rare_has_its_loop_in_a_function_of_its_own(op):
+    """Callers contain the vector's function, and LLVM reads each copy of it."""
+    function = elementary.function(op, F32)
+    texts = function_texts(function, 16)
+    label = function_name(function, 16)
+    assert "phi i64" not in texts[label]
+    assert texts[f"{label}_rare"].count(f"@{function.label}_rare(") == 1
+    nodes = len(function.nodes) + len(function.rare.nodes)
+    assert texts[f"{function.label}_rare"].count("\n") < nodes

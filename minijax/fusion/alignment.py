@@ -84,12 +84,13 @@ def is_near(both, target):
         return True
     first, sizes = both.first, both.first.sizes
     walks = [(folded, after) for folded, _, after in both.folds if after]
-    most = 8 * target.near // max([4, *[itemsize(x.made) for x in both.links]])
-    if any(elements(sizes, x) > most for walk in walks for x in walk):
+    near = both.near(target)
+    if any(elements(sizes, x) > near for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
     made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]
-    return all(first.cost(buffer, target) <= target.again for buffer in made)
+    limit = target.again
+    return all(first.cost(buffer, target, limit) <= limit for buffer in made)
 
 
 def stays_in_rows(both, target):
@@ -100,8 +101,7 @@ def stays_in_rows(both, target):
     """
     if not both.folds:
         return True
-    own, then = [x.folding(x.made).values() for x in (both.first, both.second)]
-    then = set().union(*then).difference(*own)
+    then = both.second.fold_axes - both.first.fold_axes
     places = [x.place for _, x in both.first.loads] if then else []
     return not any(
         abs(place.strides[axis]) < abs(place.strides[inner])
@@ -126,8 +126,10 @@ def is_worth_it(both, link, target):
         if first.folding([link.buffer]) or not found:
             return False
         more = elements(sizes, read.place.axes)
-    stored = 2 * target.byte * link.made.parameter.dtype.itemsize * count
-    return more * first.cost(link.buffer, target) <= stored + target.launch
+    if more <= 0:
+        return True
+    saved = 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
+    return more * first.cost(link.buffer, target, saved / more) <= saved
 
 
 VECTOR = 16  # numbers that are worth loads of neighbours

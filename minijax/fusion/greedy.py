@@ -72,9 +72,10 @@ def objections(first, second, both, target):
     sizes, ops = both.first.sizes, first.ops + second.ops
     made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
     row = elements(sizes, set().union(*both.first.folding(both.first.made).values()))
+    near = both.near(target)
     checks = {
         f"{made} and {read} indices, and {loops} in common": not made == read == loops,
-        f"{row} numbers walked again, {target.near} stay near": row > target.near,
+        f"{row} numbers walked again, {near} stay near": row > near,
         f"{ops} operations, wide is {target.wide}": ops > target.wide,
     }
     for link in both.links:

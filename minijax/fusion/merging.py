@@ -59,6 +59,7 @@ class Merger(NodeWriter):
       names: pairs of a node that a launch stored and the name of its kernel, in order.
       ops: the number of scalar operations and of folds.
       folded: from nodes to the axes that are folded on the way to them, if any are.
+      fold_axes: all of these axes.
       known: what has been written, so that equal nodes are one; nothing of a launch
         that was read only.
       parameters: from pairs of a buffer and a dtype to parameters.
@@ -68,6 +69,7 @@ class Merger(NodeWriter):
     def __init__(self, sizes, cheap=None):
         self.sizes, self.cheap, self.nodes, self.ops = sizes, cheap or {}, [], 0
         self.sources, self.made, self.names, self.folded = {}, {}, {}, {}
+        self.fold_axes = frozenset()
         self.known, self.parameters, self.instances = {}, {}, {}
 
     def __str__(self):
@@ -95,6 +97,7 @@ class Merger(NodeWriter):
         axes += [node.detail.axes] if node.op == "fold" else []
         if axes:
             self.folded[node] = frozenset().union(*axes)
+            self.fold_axes = self.fold_axes.union(*axes)
 
     def take(self, other, maps=None):
         """Write all of another kernel at these indices, by default its own."""

@@ -4,10 +4,10 @@
 # edit the chapter, not this file.
 
 import itertools
+import math
 
 from minijax.fusion.index_maps import elements, unit
 from minijax.fusion.merging import NO_WORK, Merger
-from minijax.kernels.kernel import needed
 from minijax.kernels.parts import is_affine
 
 
@@ -90,13 +90,21 @@ class Part(Merger):
                 found[arg].update(walked(node), found[node])
         return found
 
-    def cost(self, buffer, target):
-        """Return what an element of a buffer costs, from what the part loads."""
+    def cost(self, buffer, target, most=math.inf):
+        """Return what an element of a buffer costs, from what the part loads.
+
+        What is found to cost more than `most` is not followed any further.
+        """
         [store, *_], total = self.made[buffer], 0
-        for node in needed([store.node]):
+        count = elements(self.sizes, store.place.axes)
+        left, seen = [store.node], {store.node}
+        while left and total <= most * count:
+            node = left.pop()
             if node.op not in NO_WORK:
                 total += target.price(node.op) * elements(self.sizes, walked(node))
-        return total / elements(self.sizes, store.place.axes)
+            left += [arg for arg in {*node.args} if arg not in seen]
+            seen.update(node.args)
+        return total / count
 
 
 def part_of(launch):
@@ -148,6 +156,11 @@ class Candidate:
                     after = behind[node].difference(kept)
                     self.folds.append((folding[buffer], kept, after))
                     self.orders = self.orders.union(itertools.product(kept, after))
+
+    def near(self, target):
+        """Return how many numbers as long as what is handed over stay near."""
+        itemsizes = [link.made.parameter.dtype.itemsize for link in self.links]
+        return 8 * target.near // max([4, *itemsizes])
 
     def part(self, gone=()):
         """Return the part of both, which is the first one grown if that was written.

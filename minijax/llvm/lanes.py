@@ -74,6 +74,11 @@ class Elements(LLVMFunction):
         live = self.live if self.end is None else min(self.end - index, self.lanes)
         return None if live == self.lanes else self.first(str(live))
 
+    def is_tail(self):
+        """Return whether this is the last vector, not full, behind a loop of others."""
+        short = self.end is None and self.live != self.lanes
+        return short and self.extent(self.axis) > self.lanes
+
     def first(self, count):
         """Write the mask of the first lanes, so many; return its name."""
         limit, depth = self.wide("i32", count, self.lanes), self.depths.get(count, 0)

@@ -19,6 +19,9 @@ class Scope(NamedTuple):
     memo: dict
 
 
+CALLED_ONLY = " noinline"  # of a call: the function is not copied to that place
+
+
 class LLVMFunction:
     """The text of one function in the making, in which loops are open.
 
@@ -105,16 +108,17 @@ class LLVMFunction:
             self.at_depth(here)
         return memo[key]
 
-    def call(self, result, name, *args, own=False):
+    def call(self, result, name, *args, own=False, how=""):
         """Write a call; `result` is its type, and `args` are pairs of type and name.
 
-        A function that is the module's `own` is not declared.
+        A function that is the module's `own` is not declared. `how` is what LLVM is
+        told of this call.
         """
         if not own:
             kinds = ", ".join(kind for kind, _ in args)
             self.needed[name] = f"declare {result} @{name}({kinds})"
         operands = ", ".join(f"{kind} {arg}" for kind, arg in args)
-        text = f"call {result} @{name}({operands})"
+        text = f"call {result} @{name}({operands}){how}"
         return self.line(text) if result == "void" else self.emit(text)
 
     def wide(self, kind, name, lanes):

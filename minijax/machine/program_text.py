@@ -15,13 +15,15 @@ from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (
     COPIED,
+    INLINED,
+    LONG,
     LONGEST,
-    OFTEN,
+    MORE,
     STACK,
     StepsText,
     call_counts,
     call_elsewhere,
-    called_or_copied,
+    inlined,
     parted,
     within_budget,
     write_elsewhere,
@@ -47,6 +49,7 @@ class ProgramText:
       parts: names of functions that do what `cut_at_meetings` returns.
       kept: buffers that are no variables, as several of these functions need them.
       has_loops: whether there are programs in its steps.
+      is_long: whether there are such, or long arrays.
     """
 
     def __init__(self, plan, target):
@@ -55,6 +58,8 @@ class ProgramText:
         self.constants = len(plan.program.constants)
         self.functions, self.hosted, self.asked = [], [], []
         self.has_loops = any(step.programs for step in plan.steps)
+        sizes = [buffer.size for step in plan.steps for buffer in step.writes]
+        self.is_long = self.has_loops or max(sizes, default=0) >= LONG
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         parts = cut_at_meetings.value(plan.steps)
@@ -98,10 +103,10 @@ class ProgramText:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        counts, pairs = call_counts(self.functions), self.needed.items()
-        needed = [called_or_copied(text, counts[x] > OFTEN) for x, text in pairs]
-        budget = COPIED * (4 if self.has_loops else 1)
-        functions = within_budget(self.functions, counts, budget)
+        more, longer = [MORE if x else 1 for x in (self.has_loops, self.is_long)]
+        counts, lines = call_counts(self.functions), INLINED * longer
+        needed, functions = inlined(self.needed, self.functions, counts, lines)
+        functions = within_budget(functions, counts, COPIED * more)
         return "\n\n".join([*needed, *functions])
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 from minijax.jitting.costs import nbytes
 from minijax.llvm.types import pointer_to, type_in_memory
-from minijax.llvm.writing import LLVMFunction
+from minijax.llvm.writing import CALLED_ONLY, LLVMFunction
 from minijax.machine.locations import calls
 
 # A temporary with at most so many bytes is a local variable of its function, as long
@@ -18,11 +18,14 @@ SMALL, STACK = 256, 2**15
 # So many kernels are called by one function at most; LLVM is slow on long functions.
 LONGEST = 200
 
-# A function that is called in more places is not put in each of them, and the copies of
-# kernels come to no more lines than that; four times as many where there are loops.
-OFTEN, COPIED = 16, 750
+# The copies of elementary functions, and those of kernels, come to no more lines than
+# that; `MORE` times as many where there are loops, or, for functions, long arrays.
+INLINED, COPIED, MORE, LONG = 160, 750, 4, 2**15
 
-CALLED = re.compile(r"\bcall [^@\n]*@([\w.]+)\(")
+# LLVM takes as long for a function that is empty as for so many lines.
+FRAME = 20
+
+CALLED = re.compile(r" call [^@\n]*@([\w.]+)\(")  # begins with letters to look for
 
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
@@ -170,16 +173,53 @@ def called_or_copied(text, often):
     return text.replace(" alwaysinline", " noinline", 1) if often else text
 
 
+def may_be_copied(text):
+    """Return whether LLVM is to copy a function into those that call it."""
+    return " alwaysinline" in text.partition("\n")[0]
+
+
 def within_budget(functions, counts, budget):
     """Return texts of functions of which only the shortest are copied into callers."""
     left, found = budget, [*functions]
     for place in sorted(range(len(found)), key=lambda n: found[n].count("\n")):
         head, _, body = found[place].partition("\n")
-        if " alwaysinline" in head:
+        if may_be_copied(head):
             name, lines = head.partition("@")[2].partition("(")[0], body.count("\n")
-            left -= lines * (counts[name] - 1) + lines // 4
+            left -= lines * (counts[name] - 1) + max(lines - FRAME, 0) // 4
             found[place] = called_or_copied(found[place], left < 0)
     return found
+
+
+def marked(functions):
+    """Return the lines with calls for the last vectors of rows."""
+    lines = [line for text in functions for line in text.split("\n")]
+    return [line for line in lines if line.endswith(CALLED_ONLY)]
+
+
+def without_marks(functions):
+    """Return texts in which calls for the last vectors of rows are like all others."""
+    return [text.replace(f"){CALLED_ONLY}\n", ")\n") for text in functions]
+
+
+def inlined(needed, functions, counts, budget):
+    """Return the texts of elementary functions and of those that call them.
+
+    Args:
+      needed: from names to texts of functions that are called.
+      functions: the texts of those that call them.
+      counts: how often each is called.
+      budget: how many lines all copies may come to.
+    """
+    lines = {x: text.count("\n") for x, text in needed.items() if may_be_copied(text)}
+    if sum([lines[x] * (counts[x] - 1) for x in lines]) <= budget:
+        return [*needed.values()], without_marks(functions)
+    less = call_counts(marked(functions))
+    copies = {x: lines[x] * (counts[x] - less[x]) for x in lines}
+    found = {**needed}
+    for name in sorted(copies, key=copies.__getitem__):
+        budget -= copies[name]
+        found[name] = called_or_copied(needed[name], budget < 0)
+    return [*found.values()], functions
 
 
 def parted(steps):
