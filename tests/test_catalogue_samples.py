@@ -1,5 +1,7 @@
 """Slopes, covariances and polynomials, beside NumPy."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,14 @@ def test_products_of_polynomials(sizes):
     random = np.random.default_rng(0)
     p, q = (random.normal(size=size).astype("float32") for size in sizes)
     assert np.allclose(jnp.polymul(p, q), np.convolve(p, q), rtol=1e-4, atol=1e-5)
+
+
+def test_polynomials_that_are_integrated_many_times():
+    for times in (5, 21, 30):  # 21! is beyond 64 bits
+        found = jnp.polyint(jnp.float32([1, 2]), m=times)
+        wanted = [1 / math.factorial(times + 1), 2 / math.factorial(times)]
+        assert np.allclose(found[:2], wanted, rtol=1e-6, atol=0)
+    assert jnp.polyint(jnp.ones(3), m=10**5).shape == (10**5 + 3,)
 
 
 def test_derivatives():

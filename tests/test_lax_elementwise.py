@@ -210,6 +210,11 @@ def test_reduce_precision():
         half = x.astype(np.float16).astype(np.float32)
     half[np.abs(half) < 2.0**-14] = 0  # no numbers with fewer digits near zero
     np.testing.assert_array_equal(numbers(lax.reduce_precision, x, 5, 10), half)
+    for bits in ((10**9, 10**9), (8, 10**5), (10**5, 23)):  # as many as there are
+        np.testing.assert_array_equal(numbers(lax.reduce_precision, x, *bits), x)
+    for bits in ((0, 3), (8, -1)):
+        with pytest.raises(ValueError, match="exponent_bits of 1 or more"):
+            lax.reduce_precision(x, *bits)
 
 
 def test_sums_of_cotangents():

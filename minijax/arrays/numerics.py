@@ -294,9 +294,9 @@ def sigmoid(xp, x):
 def reduced(xp, x, exponent_bits, mantissa_bits):
     """Round to a float of fewer bits; what is too large or small becomes inf or 0."""
     mantissa, exponent = xp.frexp(x.astype(np.float64))
-    scale = 2.0 ** (mantissa_bits + 1)
+    scale = 2.0 ** (min(mantissa_bits, 52) + 1)
     rounded = xp.ldexp(xp.rint(mantissa * scale) / scale, exponent)
-    largest = 2 ** (exponent_bits - 1)
+    largest = 2 ** (min(exponent_bits, 12) - 1)  # 11 bits are those of doubles
     beyond = xp.abs(rounded) >= xp.ldexp(1.0, largest)
     rounded = xp.where(beyond, xp.copysign(np.inf, x), rounded)
     tiny = xp.abs(rounded) < xp.ldexp(1.0, 2 - largest)

@@ -151,10 +151,11 @@ def average(
         weight = full((), count, result.dtype)
     else:
         check_arraylike("average", weights)
-        a, weights = map(as_array, promote_dtypes_inexact(a, weights))
-        weights = _along(weights, a, axis, axes)
+        given = as_array(weights)  # a product with bools is a choice
+        a, weights = map(as_array, promote_dtypes_inexact(a, given))
+        given, weights = (_along(each, a, axis, axes) for each in (given, weights))
         weight = _sum(weights, axis, keepdims=keepdims)
-        result = divide(_sum(multiply(a, weights), axis, keepdims=keepdims), weight)
+        result = divide(_sum(multiply(a, given), axis, keepdims=keepdims), weight)
     return (result, broadcast_to(weight, result.shape)) if returned else result
 
 

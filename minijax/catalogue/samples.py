@@ -317,6 +317,14 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
     if not m:
         return p
-    degrees = np.arange(p.shape[0] + m)
-    factors = np.prod([np.maximum(degrees - step, 1) for step in range(m)], axis=0)
-    return divide(concatenate([p, k]), asarray(factors[::-1].copy(), p.dtype))
+    with np.errstate(over="ignore"):
+        factors = _rising(p.shape[0], m)[::-1].astype(p.dtype)
+    return divide(concatenate([p, k]), asarray(factors))
+
+
+def _rising(count, m):
+    """Return what divides each coefficient, of the constants first, as doubles."""
+    constants, others = np.cumprod(np.maximum(np.arange(m), 1.0)), np.ones(count)
+    for step in range(1, m + 1):
+        others *= np.arange(step, step + count)
+    return np.concatenate([constants, others])

@@ -116,7 +116,7 @@ def nextafter(k, x, y):
 def reduce_precision(k, x, exponent_bits, mantissa_bits):
     """Write what a float of fewer bits would keep of x; halves round to even."""
     form, size = format_of(x), k.abs(x)
-    least, most = 2.0 ** -(form.digits + 2), 2 ** (exponent_bits - 1)
+    least, most = 2.0 ** -(form.digits + 2), 2 ** (min(exponent_bits, 12) - 1)
     small = k.lt(size, form.tiny)
     size = k.select(small, k.div(size, least), size)
     cut = form.digits - mantissa_bits

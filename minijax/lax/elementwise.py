@@ -228,12 +228,20 @@ def reduce_precision(
 ) -> Array:
     """Elementwise rounding to a float with fewer bits.
 
+    Raises:
+      ValueError: if there is no bit of an exponent, or less than none of the others.
+
     Reference: ``jax.lax.reduce_precision``.
     """
+    exponent = as_integer(exponent_bits, "exponent_bits of reduce_precision")
+    mantissa = as_integer(mantissa_bits, "mantissa_bits of reduce_precision")
+    if exponent < 1 or mantissa < 0:
+        raise ValueError(
+            "reduce_precision needs exponent_bits of 1 or more, and mantissa_bits of "
+            f"0 or more; got {exponent} and {mantissa}."
+        )
     [result] = reduce_precision_p.bind(
-        operand,
-        exponent_bits=as_integer(exponent_bits, "exponent_bits of reduce_precision"),
-        mantissa_bits=as_integer(mantissa_bits, "mantissa_bits of reduce_precision"),
+        operand, exponent_bits=exponent, mantissa_bits=mantissa
     )
     return result
 
