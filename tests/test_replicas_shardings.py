@@ -493,3 +493,9 @@ def test_what_is_no_array_goes_to_each_device_as_it_is():
     assert f({"a": jnp.ones(4), "b": "text"}, 2.0).tolist() == [2] * 4
     slope = minijax.grad(lambda y: f({"a": jnp.ones(4), "b": "text"}, y).sum())
     assert slope(jnp.float32(2)) == 4
+
+
+def test_data_of_a_process_on_a_device():
+    device = minijax.devices()[-1]
+    found = minijax.make_array_from_process_local_data(device, np.arange(3.0))
+    assert found.devices() == {device} and found.tolist() == [0, 1, 2]
