@@ -8,6 +8,8 @@ import pytest
 
 from minijax import lax
 from minijax.batching.trace import vmap
+from minijax.core import eval_jaxpr
+from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.pytrees.forward_api import jvp
 
 F32 = np.dtype("float32")
@@ -372,3 +374,14 @@ def test_exchange_along_two_names_needs_their_product():
     both = lambda x: lax.all_to_all(x, ("i", "j"), 0, 0)  # noqa: E731
     with pytest.raises(ValueError, match="equal to the axis size 6"):
         vmap(vmap(both, axis_name="j"), axis_name="i")(np.ones((2, 3, 5)))
+
+
+@pytest.mark.parametrize("number", [2.0, 2, 1 + 2j])
+def test_sum_of_what_is_not_mapped_in_a_program(number):
+    closed = make_jaxpr(lambda x: lax.psum(x, "i"), axis_env=[("i", 4)])(number)
+
+    def run(_, x):
+        return eval_jaxpr(closed.jaxpr, [], x)[0]
+
+    mapped = over_i(run, in_axes=(0, None), out_axes=None)
+    assert mapped(np.zeros(4, F32), number) == 4 * number

@@ -47,6 +47,8 @@ def test_texts():
     assert lowered.as_text("interpreter") == text
     assert "tanh" in lowered.as_text(debug_info=True)
     assert str(lowered.compiler_ir()) == text
+    with pytest.raises(ValueError, match="unknown dialect: hlo"):
+        lowered.compiler_ir("hlo")
     assert "tanh" in lowered.compile().as_text()
     with pytest.raises(ValueError, match="unknown dialect: fortran"):
         lowered.as_text("fortran")

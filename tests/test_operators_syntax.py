@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import errors, jit
+from minijax import errors, grad, jit, vmap
 from minijax.core import Array, Trace, Tracer, current_trace, methods
 
 x, y = jnp.array([3.0, -2.0, 0.5]), jnp.array([2.0, 2.0, -2.0])
@@ -276,3 +276,11 @@ def test_without_operators_they_are_no_operands():
     with pytest.raises(TypeError, match="unsupported operand"):
         jnp.ones(2) + Plain(1)
     assert (jnp.ones(2) == Plain(1)) is False
+
+
+@pytest.mark.parametrize("name", ["tolist", "tobytes"])
+@pytest.mark.parametrize("transform", [grad, jit, vmap])
+def test_numbers_of_tracers_are_not_handed_out(name, transform):
+    """Also where they are known, as in `grad`: the list would have no derivative."""
+    with pytest.raises(errors.ConcretizationTypeError, match="would lose|concrete"):
+        transform(lambda x: (getattr(x, name)(), x.sum())[1])(jnp.ones(2))

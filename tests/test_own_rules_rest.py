@@ -164,3 +164,11 @@ def test_a_door_has_the_names_of_jax():
     assert zero(3.0, symbolic_zeros=True).shape == ()
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         custom_derivatives.nothing  # noqa: B018
+
+
+def test_rule_for_batches_hands_on_the_rule_for_tangents():
+    square = minijax.custom_batching.custom_vmap(minijax.custom_jvp(lambda x: x * x))
+    square.def_vmap(lambda size, mapped, x: (x * x, mapped[0]))
+    square.defjvp(lambda primals, tangents: (primals[0] ** 2, 5 * tangents[0]))
+    assert minijax.jvp(square, (3.0,), (1.0,)) == (9.0, 5.0)
+    assert not hasattr(minijax.custom_batching.custom_vmap(jnp.sin), "defjvp")

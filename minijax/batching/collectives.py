@@ -63,8 +63,8 @@ def strong(x):
 
 
 def multiple(size, x):
-    """Return the sum of `size` values equal to `x`."""
-    return lax.mul(size, x)
+    """Return the sum of `size` values equal to `x`, in the dtype of `x`."""
+    return lax.mul(lax.convert_element_type(size, typeof(x).dtype), x)
 
 
 reduce_over_axis(psum_p, lax.reduce_sum, multiple)

@@ -261,7 +261,16 @@ class Lowered(Pruned):
         return self._text("jaxpr" if dialect is None else dialect, debug_info)
 
     def compiler_ir(self, dialect=None):
-        """Return what a compiler is given, a `ClosedJaxpr`."""
+        """Return what a compiler is given, a `ClosedJaxpr`.
+
+        Raises:
+          ValueError: if another dialect is asked for; `as_text` knows those.
+        """
+        if dialect not in (None, "jaxpr"):
+            raise ValueError(
+                f"unknown dialect: {dialect}. compiler_ir() returns the jaxpr, and "
+                "as_text(dialect) the program as text."
+            )
         return self._pruned[0]
 
     def compile(self):

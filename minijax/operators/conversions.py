@@ -62,14 +62,19 @@ def as_number(x):
     what the tracer carries, such as a derivative.
     """
     check_scalar(x)
+    way_out = "x.astype(float) converts inside the program."
+    refuse_tracer(x, "a float or complex number of Python", way_out)
+    return np.asarray(x).item()
+
+
+def refuse_tracer(x, what, way_out):
+    """Raise a ConcretizationTypeError if `what` would lose what a tracer carries."""
     if isinstance(x, Tracer):
         provenance = getattr(x, "provenance", str)()
         raise ConcretizationTypeError(
-            f"{ABSTRACT}: a float or complex number of Python would lose what {x!r} "
-            f"carries, which stands for {x.aval}. x.astype(float) converts inside the "
-            f"program. {provenance}".rstrip()
+            f"{ABSTRACT}: {what} would lose what {x!r} carries, which stands for "
+            f"{x.aval}. {way_out} {provenance}".rstrip()
         )
-    return np.asarray(x).item()
 
 
 def as_float(x):

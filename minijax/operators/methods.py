@@ -44,7 +44,7 @@ from minijax.numpy.shapes import (
     transpose,
 )
 from minijax.numpy.statistics import STATISTICS
-from minijax.operators.conversions import numbers_of
+from minijax.operators.conversions import numbers_of, refuse_tracer
 from minijax.operators.syntax import register, register_operators
 
 register_operators({
@@ -127,11 +127,13 @@ def item(x, *place):
 
 def tolist(x):
     """Return the elements as numbers in nested lists."""
+    refuse_tracer(x, "a list", "list(x) has tracers in it.")
     return numbers_of(x, "tolist()").tolist()
 
 
 def tobytes(x, order="C"):
     """Return the bytes of the elements in row-major order."""
+    refuse_tracer(x, "the bytes", "jax.debug.callback is given the numbers.")
     return numbers_of(x, "tobytes()").tobytes(order)
 
 

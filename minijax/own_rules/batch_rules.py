@@ -20,6 +20,7 @@ from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.own_rules.flat_functions import (
+    Decorated,
     as_pair,
     name_of,
     positional,
@@ -126,6 +127,8 @@ class custom_vmap:
     def __init__(self, fun: Callable):
         functools.update_wrapper(self, fun)
         self.fun = fun
+
+    __getattr__ = Decorated.__getattr__
 
     def def_vmap(self, vmap_rule: Callable) -> Callable:
         """Define the rule, and return it.
