@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import minijax as jax
 from minijax import numpy as jnp
 from minijax.numpy import fft
-from minijax.scipy import stats
+from minijax.scipy import special, stats
 
 # The slopes are limits, from both sides where there are two.
 SLOPES = [
@@ -25,6 +26,41 @@ def test_slopes_are_limits(f, points, wanted, way):
     slope = way(jax.vmap(jax.grad(f)))
     found = slope(jnp.array(points, jnp.float32))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-15)
+
+
+ODD = [special.i1, special.i1e, jax.lax.bessel_i1e]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("f", ODD)
+def test_second_slopes_of_odd_functions_at_zero(f, way):
+    second = way(jax.vmap(jax.grad(jax.grad(f))))
+    found = second(jnp.array([0, -0.0], jnp.float32))
+    np.testing.assert_array_equal(found, 0)
+
+
+def exact_slopes(x):
+    """Return the first and second slopes of erfcx and Dawson's integral, by mpmath."""
+    mp.dps = 60
+    functions = (
+        lambda x: mp.exp(x * x) * mp.erfc(x),
+        lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
+    )
+    return [float(mp.diff(f, x, n)) for f in functions for n in (1, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_do_not_cancel_far_away(dtype):
+    with jax.enable_x64():
+        for x in (33.0, 100.0):
+            first = [jax.grad(f) for f in (special.erfcx, special.dawsn)]
+            found = [
+                g(np.dtype(dtype).type(x)) for f in first for g in (f, jax.grad(f))
+            ]
+            np.testing.assert_allclose(found, exact_slopes(x), rtol=1e-5)
+        largest = np.finfo(dtype).max
+        for f in first:
+            assert f(largest) == 0 and jax.grad(f)(largest) == 0
 
 
 def test_slope_of_a_location():

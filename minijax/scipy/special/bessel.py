@@ -48,9 +48,14 @@ def chebyshev_sum(coefficients, t):
     return t * one - two + float(coefficients[0])
 
 
+def _size(x):
+    """Return ``|x|``, with a slope of 0 at 0: the functions here are even or odd."""
+    return x * lax.sign(x)
+
+
 def scaled_bessel(order, x):
     """Return ``exp(-|x|) I(x)`` of an order: for x to 8, over x if it is 1; beyond."""
-    near, far = jnp.minimum(abs(x), 8), jnp.maximum(abs(x), 8)
+    near, far = jnp.minimum(_size(x), 8), jnp.maximum(_size(x), 8)
     low = chebyshev_sum(chebyshev_coefficients(order, False), near / 4 - 1)
     high = chebyshev_sum(chebyshev_coefficients(order, True), 16 / far - 1)
     return low, high / lax.sqrt(far)
@@ -82,8 +87,8 @@ def _slope_of_order_1(x):
 slopes(scaled_i0, lambda y, x: scaled_i1(x) - lax.sign(x) * y)
 slopes(scaled_i1, lambda y, x: _slope_of_order_1(x))
 
-bessel_i1 = in_float32(lambda x: lax.exp(abs(x)) * scaled_i1(x))
-bessel_i0: Any = custom_jvp(in_float32(lambda x: lax.exp(abs(x)) * scaled_i0(x)))
+bessel_i1 = in_float32(lambda x: lax.exp(_size(x)) * scaled_i1(x))
+bessel_i0: Any = custom_jvp(in_float32(lambda x: lax.exp(_size(x)) * scaled_i0(x)))
 slopes(bessel_i0, lambda y, x: bessel_i1(x))
 
 

@@ -94,10 +94,32 @@ def _dawson(x):
     return jnp.where(near, series, _faddeeva(lax.complex(x, zero)).imag * (_ROOT / 2))
 
 
+def _far_terms(x, sign):
+    """Return what the asymptotic series of both adds to its first term, from 32 on."""
+    u, total = sign * (1 / x) ** 2 / 2, 1
+    for k in (11, 9, 7, 5, 3):
+        total = 1 + k * u * total
+    return u * total
+
+
+def _slope_of_scaled_complement(y, x):
+    far = x > 32  # where the two terms cancel
+    series = 2 / _ROOT * _far_terms(jnp.where(far, x, 32), -1)
+    near, y = jnp.where(far, 0, x), jnp.where(far, 0, y)
+    return jnp.where(far, series, 2 * (near * y) - 2 / _ROOT)
+
+
+def _slope_of_dawson(y, x):
+    far = abs(x) > 32
+    series = -_far_terms(jnp.where(far, x, 32), 1)
+    near, y = jnp.where(far, 0, x), jnp.where(far, 0, y)
+    return jnp.where(far, series, 1 - 2 * near * y)
+
+
 _smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement, weak=False))
-slopes(_smooth_scaled_complement, lambda y, x: 2 * (x * y) - 2 / _ROOT)
+slopes(_smooth_scaled_complement, _slope_of_scaled_complement)
 _smooth_dawson: Any = custom_jvp(in_float32(_dawson, weak=False))
-slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
+slopes(_smooth_dawson, _slope_of_dawson)
 
 
 def _erfcx(x):
