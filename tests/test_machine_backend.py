@@ -75,7 +75,8 @@ def longest_function(text):
 def test_functions_stay_short_where_there_are_many_results():
     """The time for a function of n addresses grows with the square of n."""
     for count in (300, 1200):
-        program = CPUProgram(make_jaxpr(lambda x, n=count: [x * k for k in range(n)])(X))
+        closed = make_jaxpr(lambda x, n=count: [x * k for k in range(n)])(X)
+        program = CPUProgram(closed)
         assert longest_function(program.text) < 2000
 
 
