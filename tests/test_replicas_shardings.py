@@ -495,7 +495,6 @@ def test_what_is_no_array_goes_to_each_device_as_it_is():
     assert slope(jnp.float32(2)) == 4
 
 
-<<<<<<< HEAD
 def test_a_dtype_of_64_bits_means_32_without_x64():
     sharding = minijax.sharding.SingleDeviceSharding(minijax.devices()[0])
     with pytest.warns(UserWarning, match="float64"):
@@ -503,9 +502,9 @@ def test_a_dtype_of_64_bits_means_32_without_x64():
             (2,), sharding, lambda i: np.ones(2)[i], dtype="float64"
         )
     assert x.dtype == np.float32
-=======
+
+
 def test_data_of_a_process_on_a_device():
     device = minijax.devices()[-1]
     found = minijax.make_array_from_process_local_data(device, np.arange(3.0))
     assert found.devices() == {device} and found.tolist() == [0, 1, 2]
->>>>>>> h2

@@ -14,6 +14,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import check_dtype
+from minijax.arrays.placement import Device, SingleDeviceSharding
 from minijax.arrays.sharding_types import Sharding
 from minijax.arrays.transfer import device_put
 from minijax.core import Array
@@ -127,7 +128,7 @@ def make_array_from_process_local_data(
     """Return the arrays of which each process brings the part that its devices have.
 
     Args:
-      sharding: a `Sharding`, or a tree of them that is a prefix of `local_data`.
+      sharding: a `Sharding` or a `Device`, or a tree of them, a prefix of `local_data`.
       local_data: a NumPy array, the part of this process, or a tree of them.
       global_shape: the shape of the whole; along each axis it is either what the parts
         add up to, which is the default, or that of `local_data`, which then is whole.
@@ -153,6 +154,8 @@ def _is_shape(x):
 
 def _from_process(sharding, local_data, global_shape):
     """Return the array of which `local_data` is the part of this process."""
+    if isinstance(sharding, Device):
+        sharding = SingleDeviceSharding(sharding)
     found = typeof(local_data).shape
     counts, rows = _slices(_check_sharding(sharding), len(found))
     ours = [sorted(set(numbers)) for numbers in zip(*rows.values())]
