@@ -203,10 +203,15 @@ def is_importing():
     wait for our lock: it holds Python's lock of that module, and the thread that has
     ours may be waiting for that one. What other threads import does not matter.
     """
+    return names_at_work() is not None
+
+
+def names_at_work():
+    """Return the names of the module of the package that is half imported, or None."""
     frame = sys._getframe(1)
     while frame and not _runs_our_module(frame):
         frame = frame.f_back
-    return frame is not None
+    return frame and frame.f_globals
 
 
 def _runs_our_module(frame):

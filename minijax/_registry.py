@@ -3,18 +3,24 @@
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax._lazy import is_importing
+from minijax._lazy import names_at_work
 
 
 class Registry(dict):
     """A dictionary in which a module of the package sets no key that is taken.
 
     So what works does not depend on which module was imported first. Programs that use
-    the package may set any key.
+    the package may set any key, and so may a module that is imported once more, because
+    an interrupt has stopped it halfway.
+
+    Attributes:
+      setters: from each key to the names of the module of the package that has set it.
     """
 
+    setters: dict
+
     def __setitem__(self, key, value):
-        if key in self and is_importing():
+        if key in self and self.is_taken(key):
             raise RuntimeError(
                 f"{key!r} is registered twice: first {self[key]!r}, then {value!r}. A "
                 "floor that replaces the rule of a lower floor names it: "
@@ -24,7 +30,14 @@ class Registry(dict):
 
     def enter(self, key, value):
         """Set a key, whatever there is."""
+        vars(self).setdefault("setters", {})[key] = names_at_work()
         super().__setitem__(key, value)
+
+    def is_taken(self, key):
+        """Whether a module of the package sets the key, and is not begun anew."""
+        names, before = names_at_work(), vars(self).get("setters", {}).get(key)
+        again = before and names and before["__name__"] == names["__name__"]
+        return names is not None and not (again and before is not names)
 
     def update(self, *args, **kwargs):
         """Set some keys; see `dict.update`."""
@@ -33,7 +46,7 @@ class Registry(dict):
 
     def supersede(self, key, old, new):
         """Let `new` be under a key, where a lower floor has registered `old`."""
-        if self.get(key) is not old and is_importing():
+        if self.get(key) is not old and self.is_taken(key):
             raise RuntimeError(
                 f"{new!r} was to supersede {old!r} as {key!r}, but there is "
                 f"{self.get(key)!r}."

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -125,6 +126,19 @@ def test_a_promise_is_an_operand(back):
         pair = (PROMISE, x) if back else (x, PROMISE)
         plain = (PROMISE.x, x) if back else (x, PROMISE.x)
         assert np.array_equal(operate(*pair), operate(*plain))
+
+
+class Pair(NamedTuple):
+    x: object
+
+    def __jax_array__(self):
+        return jnp.asarray(self.x)
+
+
+def test_a_named_tuple_that_promises_an_array_is_no_sequence():
+    assert jnp.asarray(Pair(V)).tolist() == V.tolist()
+    assert jnp.array([Pair(V), V]).tolist() == [V.tolist()] * 2
+    assert jnp.stack([Pair(V), V]).shape == (2, 3)
 
 
 def test_a_promise_of_a_tracer_is_traced():

@@ -95,3 +95,14 @@ def test_the_fault_is_brought_back(monkeypatch):
     as_module(TWICE, table=table)
     assert table == {"a": 2}
     assert "minijax.floor_of_a_test" not in sys.modules
+
+
+def test_a_module_that_is_imported_once_more_sets_its_keys_again():
+    """As after Ctrl-C, which has stopped its first import halfway."""
+    table, first = Registry(), object()
+    text = 'table["a"] = first\ntable["b"] = 1\ntable.supersede("b", 1, 2)'
+    for _ in range(2):
+        as_module(text, table=table, first=first)
+    assert table == {"a": first, "b": 2}
+    with pytest.raises(RuntimeError, match="'a' is registered twice"):
+        as_module('table["a"] = 3', "minijax.another_floor", table=table)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minijax import lax
+import minijax.numpy as jnp
+from minijax import lax, vjp
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0
 from minijax.arrays.settings import enable_x64
@@ -330,3 +331,10 @@ def test_the_rules_are_there_without_being_asked_for(program):
         [sys.executable, "-c", program], capture_output=True, text=True
     )
     assert run.stdout == "6.0\n", run.stderr
+
+
+def test_the_cotangent_of_a_copy_is_a_copy():
+    ct = jnp.ones(3)
+    _, pullback = vjp(lambda x: jnp.array(x, copy=True), jnp.arange(3.0))
+    [found] = pullback(ct)
+    assert found is not ct and found.tolist() == ct.tolist()

@@ -115,7 +115,7 @@ SEQUENCES = (list, tuple, range, deque)
 
 def from_object(object, dtype):
     """Return a number, an array, or nested sequences of them as an array."""
-    if isinstance(object, SEQUENCES):
+    if _is_sequence(object):
         return _from_sequence(object, dtype)
     object = seen_as_array(object)
     if dtype is not None and _is_text(object):
@@ -160,12 +160,18 @@ def _is_text(x):
     return isinstance(x, (str, bytes)) or is_numpy and x.dtype.kind in "SU"
 
 
+def _is_sequence(x):
+    """Whether `x` is a sequence of elements, and not one that promises an array."""
+    return isinstance(x, SEQUENCES) and not hasattr(x, "__jax_array__")
+
+
 def _leaves(sequence):
     for item in sequence:
-        if isinstance(item, SEQUENCES):
+        if _is_sequence(item):
             yield from _leaves(item)
         else:
-            yield seen_as_array(item)
+            seen = seen_as_array(item)
+            yield as_array(seen) if hasattr(item, "__jax_array__") else seen
 
 
 def seen_as_array(x):

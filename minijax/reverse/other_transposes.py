@@ -91,7 +91,7 @@ def unmoved(cts, *operands, devices, srcs, copy_semantics):
 
 
 transpose_rules[device_put_p] = unmoved
-transposes(lax.copy_p, lambda ct, x: ct)
+transposes(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct)[0])
 transposes(
     lax.reduce_precision_p,
     lambda ct, x, **bits: lax.reduce_precision_p.bind(ct, **bits)[0],
