@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import lax, vjp
+from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0
 from minijax.arrays.settings import enable_x64
