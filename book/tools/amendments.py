@@ -16,6 +16,7 @@ from book.tools import syntax
 from book.tools.source import BookError, Cell
 
 AROUND = 3  # unchanged lines that are shown before and after a change
+LEFT_OUT = "", "# …"
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ def _shortened(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     for at, (mark, line) in enumerate(lines):
         if at in near or {at - 1, at + 1} <= near:
             found.append((mark, line))
-        elif found[-1] != ("", "…"):
-            found.append(("", "…"))
+        elif found[-1] != LEFT_OUT:
+            found.append(LEFT_OUT)
     return found
 
 

@@ -271,6 +271,19 @@ def test_the_page_shows_lines_that_go_and_lines_that_come(tmp_path):
     assert amendments.comes(module.changes, two.cells[0]) == 2
 
 
+def test_of_many_lines_that_stay_those_around_a_change_are_shown(tmp_path):
+    body = "\n".join(f"    x += {n}" for n in range(20))
+    exported = f"#| export floor1/core\ndef f(x):\n{body}\n    return x"
+    one = draft(tmp_path, 1, INIT, exported)
+    cell = exported.replace("export floor1/core", "amend floor1/core f")
+    two = draft(tmp_path, 2, cell.replace("+= 10", "+= 9"), USE)
+    module = Package([one, two]).modules["floor1/core"]
+    lines = [line for _, line in amendments.marked(module.changes, two.cells[0])]
+    assert lines[:3] == ["def f(x):", "# …", "    x += 7"] and lines[-1] == "# …"
+    assert lines[5:7] == ["    x += 10", "    x += 9"] and len(lines) == 11
+    compile("\n".join(lines), "page", "exec")  # Sphinx reads it as Python
+
+
 def test_a_new_version_that_no_cell_runs_is_refused(tmp_path):
     one, two = chapters(tmp_path, F)
     unused = draft(tmp_path, 2, "import minijax_book", F, USE)
