@@ -432,3 +432,12 @@ for param, value in (
         "JaxprTypeError",
         [param, str(value)],
     )
+for name, call in {
+    "sort": lambda j, value: j.lax.sort(V, is_stable=value),
+    "numpy.sort": lambda j, value: j.numpy.sort(V, stable=value),
+    "numpy.argsort": lambda j, value: j.numpy.argsort(V, stable=value),
+    "approx_max_k": lambda j, value: j.lax.approx_max_k(V, 2, aggregate_to_topk=value),
+}.items():
+    for value in ("yes", 2, 1.5):
+        run = partial(call, value=value)
+        ROWS[f"{name} of a truth {value!r}"] = run, "TypeError", [repr(value)]

@@ -232,6 +232,14 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(message) from None
 
 
+def as_truth(x, what):
+    """Return a bool; a TypeError says which argument `what` is none."""
+    if not isinstance(x, bool | np.bool_):
+        kind = type(x).__name__
+        raise TypeError(f"{what} must be True or False, not {x!r} of type {kind}.")
+    return bool(x)
+
+
 def as_integer(x, what, way_out=None):
     """Return a static integer, such as an axis, a size or a count, as an ``int``.
 

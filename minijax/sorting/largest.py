@@ -14,7 +14,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.checks import as_integer, as_truth, canonicalize_axis
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import enable_x64
 from minijax.batching.rules import vmap_rules
@@ -250,7 +250,7 @@ def approx_max_k(
         recall_target=recall_target,
         is_max_k=True,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=bool(aggregate_to_topk),
+        aggregate_to_topk=as_truth(aggregate_to_topk, "aggregate_to_topk"),
     )
     return list(found)
 
@@ -276,6 +276,6 @@ def approx_min_k(
         recall_target=recall_target,
         is_max_k=False,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=bool(aggregate_to_topk),
+        aggregate_to_topk=as_truth(aggregate_to_topk, "aggregate_to_topk"),
     )
     return list(found)

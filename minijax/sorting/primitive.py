@@ -14,6 +14,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.checks import (
     ANY,
     as_integer,
+    as_truth,
     canonicalize_axis,
     check_axes,
     check_kind,
@@ -73,6 +74,9 @@ def sort(
       is_stable: whether equals keep their order. Here they always do.
       num_keys: how many of the arrays decide; the others are rearranged alike.
 
+    Raises:
+      TypeError: if `is_stable` is no bool.
+
     Reference: ``jax.lax.sort``.
     """
     several = isinstance(operand, Sequence)
@@ -80,8 +84,8 @@ def sort(
     _check_keys(len(operands), num_keys, several)
     axis = canonicalize_axis(dimension, typeof(operands[0]).ndim)
     keys = as_integer(num_keys, "num_keys of sort")
-    how = {"dimension": axis, "is_stable": bool(is_stable), "num_keys": keys}
-    results = sort_p.bind(*operands, **how)
+    how = {"dimension": axis, "is_stable": as_truth(is_stable, "is_stable")}
+    results = sort_p.bind(*operands, **how, num_keys=keys)
     return tuple(results) if several else results[0]
 
 
