@@ -151,9 +151,9 @@ def average(
         weight = full((), count, result.dtype)
     else:
         check_arraylike("average", weights)
-        a, weights = map(as_array, promote_dtypes_inexact(a, weights))
-        weights = _along(weights, a, axis, axes)
-        weight = _sum(weights, axis, keepdims=keepdims)
+        weights = _along(as_array(weights), a, axis, axes)  # truths stay truths, which
+        a, numbers = map(as_array, promote_dtypes_inexact(a, weights))  # choose from a
+        weight = _sum(numbers, axis, keepdims=keepdims)
         result = divide(_sum(multiply(a, weights), axis, keepdims=keepdims), weight)
     return (result, broadcast_to(weight, result.shape)) if returned else result
 
