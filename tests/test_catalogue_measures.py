@@ -49,3 +49,16 @@ def test_dtypes_where_the_default_has_64_bits():
         assert jnp.angle(small).dtype == jnp.angle(np.float32(1)).dtype == "float64"
         for places in (jnp.tril_indices(3), jnp.diag_indices(3)):
             assert places[0].dtype == "int64"
+
+
+def test_what_has_no_weight_is_not_looked_at():
+    """Truths as weights choose, as they do in a product, in a program or not."""
+    x, truths = jnp.float32([[1, np.inf, 2], [np.nan, -1, 3]]), np.eye(2, 3, dtype=bool)
+    for average in (jnp.average, minijax.jit(jnp.average, static_argnames="axis")):
+        assert average(x, weights=truths) == 0
+        assert average(x, axis=1, weights=truths[0])[0] == 1
+        assert average(x, axis=1, weights=~truths[0])[1] == 1
+        slopes = minijax.grad(lambda x, f=average: f(x, weights=truths))(x)
+        assert np.array_equal(slopes, truths / 2)
+        assert average(truths, weights=truths) == 1
+        assert average(np.arange(3), weights=truths[0]).dtype == np.float32

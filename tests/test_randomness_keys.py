@@ -9,7 +9,16 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, lax, make_jaxpr, random, vmap
+from minijax import (
+    ShapeDtypeStruct,
+    eval_shape,
+    grad,
+    jit,
+    lax,
+    make_jaxpr,
+    random,
+    vmap,
+)
 from minijax.jitting.compilation import compiled
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
 from tests.backends_here import HERE
@@ -44,6 +53,15 @@ def test_texts():
     assert repr(random.key(3)) == "Array((), dtype=key<fry>) overlaying:\n[0 3]"
     assert str(KEYS[:1]) == repr(KEYS[:1]) == f"{KEYS[:1]}"
     assert str(KEYS.aval) == "key<fry>[6]"
+    dtypes = [KEYS.dtype, random.key_dtype(), jnp.stack([KEYS, KEYS]).dtype]
+    dtypes += [jit(lambda k: k[:2])(KEYS).dtype, eval_shape(lambda k: k, KEYS).dtype]
+    jit(vmap(lambda k: dtypes.append(k.dtype)))(KEYS)
+    dtypes += [pickle.loads(pickle.dumps(KEYS)).dtype, jnp.empty(2, KEYS.dtype).dtype]
+    dtypes += [jnp.result_type(KEYS)]
+    assert {f"{x} {x!r} {x!s}" for x in dtypes} == {"key<fry> key<fry> key<fry>"}
+    assert {*dtypes, np.empty(2, KEYS.dtype).dtype} == {KEYS.dtype}
+    assert "key<fry>" in repr(eval_shape(lambda k: k, KEYS))
+    assert "key<fry>" in repr(ShapeDtypeStruct((), KEYS.dtype))
     text = str(make_jaxpr(lambda k: random.split(k, (2, 3)))(KEYS[0]))
     assert "b:key<fry>[2,3] = random_split[shape=(2, 3)] a" in text
 

@@ -37,8 +37,8 @@ NAMES = {dtype: dtype.name for dtype in DTYPES}  # dtype.name itself takes its t
 # The type of tangents of integers: it has no values, and no arithmetic.
 float0 = np.dtype([("float0", np.void, 0)])
 
-# Dtypes of what is no number, such as keys of generators: their names. Shapes may be
-# changed; arithmetic and NumPy's sight of the elements are refused.
+# From NumPy's dtypes of what is no number, such as keys of generators, to ours. Shapes
+# may be changed; arithmetic and NumPy's sight of the elements are refused.
 EXTENDED: dict = Registry()
 
 
@@ -49,9 +49,46 @@ class extended(np.void):  # type: ignore[misc]  # as np.record is one
     """
 
 
+class ExtendedDType:
+    """A dtype of what is no number. It is written by its name, and not as NumPy would.
+
+    It equals the dtype of its buffers, and NumPy takes the one for the other.
+
+    Args:
+      name: string.
+      dtype: NumPy dtype of the elements in memory.
+    """
+
+    __slots__ = ("dtype", "name")
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, dtype
+
+    def __getattr__(self, name):
+        return getattr(self.dtype, name)
+
+    def __eq__(self, other):
+        return self.dtype == other
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        return known_dtype, (self.dtype,)
+
+
+def known_dtype(dtype):
+    """Return the dtype of arrays that NumPy takes `dtype` for."""
+    dtype = np.dtype(dtype)
+    return dtype if dtype.isbuiltin else EXTENDED.get(dtype, dtype)
+
+
 def name_of(dtype):
     """Return the name of a dtype in texts of arrays."""
-    return "float0" if dtype == float0 else EXTENDED.get(dtype) or dtype.name
+    return "float0" if dtype == float0 else known_dtype(dtype).name
 
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
@@ -78,7 +115,7 @@ NO_BFLOAT16 = (
 def as_dtype(dtype):
     """Return what NumPy takes `dtype` for; say what is missing if it is bfloat16."""
     try:
-        return np.dtype(dtype)
+        return known_dtype(dtype)
     except TypeError:
         if bfloat16 is None and dtype == "bfloat16":
             raise TypeError(NO_BFLOAT16) from None
@@ -123,10 +160,10 @@ def tangent_dtype(dtype):
 
 def short_name(dtype):
     """Return the spelling of jaxprs: ``f32`` for float32."""
-    dtype = np.dtype(dtype)
+    dtype = known_dtype(dtype)
     if dtype == float0:
         return "float0"
-    return DTYPES.get(dtype) or EXTENDED.get(dtype) or str(dtype)
+    return DTYPES.get(dtype) or str(dtype)
 
 
 def check_dtype(dtype, name):
@@ -175,7 +212,7 @@ def dtype_of_numbers(x):
         )
     if x.dtype not in DTYPES and x.dtype != float0:
         known = ", ".join(map(str, DTYPES))
-        name = EXTENDED.get(x.dtype, x.dtype)
+        name = known_dtype(x.dtype)
         raise TypeError(f"dtype {name} is not a valid array type, of {known}.")
     return canonicalize_dtype(x.dtype)
 

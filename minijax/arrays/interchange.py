@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import EXTENDED, canonicalize_dtype, name_of, short_name
+from minijax.arrays.dtypes import (
+    EXTENDED,
+    canonicalize_dtype,
+    known_dtype,
+    name_of,
+    short_name,
+)
 from minijax.arrays.placement import Device, default_placement
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.core import Array, methods
@@ -106,7 +112,7 @@ class Record:
     def __init__(
         self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
     ):
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = tuple(shape), known_dtype(dtype)
         self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
 
     mat = property(lambda self: self.manual_axis_type)

@@ -192,7 +192,7 @@ def values_table(avals, places=None, placement=None, blocks=None, count=0):
         table.held.append(dims)
         table.fill(
             Known, Known.size * i, aval=aval, weak=bool(aval.weak_type),
-            descr=aval.dtype, ndim=block.ndim, dims=dims.ctypes.data,
+            descr=np.dtype(aval.dtype), ndim=block.ndim, dims=dims.ctypes.data,
             number=numbers_allowed(aval), scalar=scalar, wide=wide, parts=parts,
             spares=[None] * KEPT if small else [],
             maker=0 if small else partial(empty, block.shape, aval.dtype),

@@ -15,7 +15,7 @@ import numpy as np
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.checks import broadcast_strictly
-from minijax.arrays.dtypes import EXTENDED, extended, kind_of
+from minijax.arrays.dtypes import EXTENDED, ExtendedDType, extended, kind_of
 from minijax.core import Primitive
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
 
@@ -27,8 +27,8 @@ class prng_key(extended):  # type: ignore[misc]  # as np.record is one
     """
 
 
-KEY = np.dtype((prng_key, [("fry", np.uint32, 2)]))
-EXTENDED[KEY] = "key<fry>"
+KEY = ExtendedDType("key<fry>", np.dtype((prng_key, [("fry", np.uint32, 2)])))
+EXTENDED[KEY.dtype] = KEY
 
 
 def words_of(keys):
