@@ -232,16 +232,26 @@ def test_named_tuples_that_are_registered():
     same((doubled, swapped.left, swapped.right), (X * 2, X + 1, X))
 
 
-def test_pairs_of_another_kind_are_for_python():
+def test_children_of_another_kind_are_for_python():
     f = jit(lambda box: box.items[0] + 1, backend=BACKEND)
-    for pair in (lambda parts: parts, lambda parts: (iter(parts[0]), parts[1])):
-        box = Box("c", X)
-        box.pair = pair
-        for _ in range(6):
-            same(f(box), X + 1)
-        box.calls = 0
-        same(goes_through_python(f, box), X + 1)
-        assert box.calls == 1, "the gate has looked as well"
+    box = Box("c", X)
+    box.pair = lambda parts: (iter(parts[0]), parts[1])
+    for _ in range(6):
+        same(f(box), X + 1)
+    box.calls = 0
+    same(goes_through_python(f, box), X + 1)
+    assert box.calls == 1, "the gate has looked as well"
+
+
+def test_a_list_is_no_pair_for_a_warm_function_either():
+    f = jit(lambda box: box.items[0] + 1, backend=BACKEND)
+    for _ in range(6):
+        same(f(Box("c", X)), X + 1)
+    box = Box("c", X)
+    box.pair = list
+    for _ in range(3):
+        with pytest.raises(ValueError, match="has to return a pair"):
+            f(box)
 
 
 class Failing(Box):

@@ -71,7 +71,8 @@ def state():
         "replica": here.replica, "notes": notes_here(), "watchers": [*watchers],
         "checks": [*wanted], "collector": gc.isenabled(), "resting": [*_at_rest],
         "lock": _lock._is_owned(), "locks": sum(free),
-        "making": [*filter(None, making)], "profiles": [*_recordings],
+        "making": [x for x in making if x and "unlocked" not in repr(x)],
+        "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
     }  # fmt: skip
 
