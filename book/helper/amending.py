@@ -95,6 +95,8 @@ def amend(line, code):
     if (space := _own(names[0])) is None:
         module = importlib.import_module(dotted)
         if version(code) in STAMP.findall(inspect.getsource(module)):
+            for name in names if os.environ.get(USED) else ():
+                note(name)  # who has run it already is not seen here
             return
         space = module.__dict__
     file = f"<{dotted.replace('.', '/')}.py, amended {version(code)}>"
@@ -104,7 +106,15 @@ def amend(line, code):
             exec(compile(ast.Module([node], []), file, "exec"), space)
     for piece in pieces(code, names):
         _bring(piece, space, file)
-    sys.modules["minijax"].__dict__.get("clear_caches", lambda: None)()
+    _forget()
+
+
+def _forget():
+    """Let what is traced or compiled be so again: it may hold the version before."""
+    public = importlib.import_module("minijax._public").PUBLIC
+    home = sys.modules.get(public.get("minijax", {}).get("clear_caches", ""))
+    if home is not None:  # if nobody has imported it, nothing is kept
+        home.clear_caches()
 
 
 def _own(name):
@@ -120,12 +130,12 @@ def _bring(piece, space, file):
     if owner:
         _set(space[owner], name, _attribute(node, name, owner, space, file))
         return
-    old = space.get(name)
+    there, old = name in space, space.get(name)
     exec(compile(ast.Module([node], []), file, "exec"), space)
-    if old is not None and not _grown(old, space[name]):
-        _replace(old, space[name])
-    elif old is not None:
+    if there and _grown(old, space[name]):
         space[name] = old
+    elif there:
+        _replace(name, old, space[name])
 
 
 def _attribute(node, name, owner, space, file):
@@ -165,10 +175,10 @@ def _grown(old, new):
       Whether that can be done: both are functions in the same decorators.
     """
     before, after = _chain(old), _chain(new)
-    if [type(f) for f in before] != [type(f) for f in after]:
+    if [*map(_kind, before[:-1])] != [*map(_kind, after[:-1])]:
         return False
     old, new = before[-1], after[-1]
-    if not isinstance(old, types.FunctionType):
+    if not (type(old) is type(new) is types.FunctionType):
         return False
     if len(old.__code__.co_freevars) != len(new.__code__.co_freevars):
         return False
@@ -192,13 +202,17 @@ def _chain(value):
     return found
 
 
-def _replace(old, new):
-    """Put a value in the place of another in all modules of the package."""
-    for name, module in [*sys.modules.items()]:
-        if name.partition(".")[0] in ("minijax", "__main__"):
-            space = module.__dict__
-            for key in [key for key, value in space.items() if value is old]:
-                space[key] = new
+def _kind(wrapper):
+    """What a decorator has made: its code, or its type if that is not Python's."""
+    return getattr(wrapper, "__code__", type(wrapper))
+
+
+def _replace(name, old, new):
+    """Put a value in the place of another where modules have it under its name."""
+    for place, module in [*sys.modules.items()]:
+        inside = place.partition(".")[0] in ("minijax", "__main__")
+        if inside and module.__dict__.get(name) is old:
+            module.__dict__[name] = new
 
 
 def _noted(piece):

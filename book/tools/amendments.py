@@ -7,7 +7,6 @@ is new, stands beside it.
 
 import ast
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -180,9 +179,3 @@ def _shortened(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
         elif found[-1] != LEFT_OUT:
             found.append(LEFT_OUT)
     return found
-
-
-def comes(changes: list[Change], cell: Cell) -> int:
-    """How many lines of code a cell brings."""
-    lines = marked(changes, cell)
-    return sum(mark == "+" and bool(re.search(r"\S", line)) for mark, line in lines)

@@ -74,7 +74,7 @@ def _amended_by(chapter: Chapter, package: Package, folder: Path) -> list[Module
     found = []
     for module in package.modules.values():
         path = folder / f"{module.path}.py"
-        before = AMENDED.findall(path.read_text()) if path.exists() else []
+        before = AMENDED.findall(path.read_text("utf-8")) if path.exists() else []
         now = [cell.chapter for cell in module.amending]
         if chapter.name in (*before, *now):
             found.append(module)

@@ -141,13 +141,31 @@ def _check_exports_nothing(chapter: Chapter) -> None:
 
 
 def _check_amendments(package: Package, chapter: Chapter) -> None:
-    """Refuse an amendment that no later cell of its page can use."""
-    for cell in chapter.cells:
+    """Refuse an amendment that no later cell of its page can use, or that is unclear.
+
+    In a notebook the name has one meaning: what the page has made, or the package.
+    """
+    for cell in (cell for cell in chapter.cells if cell.amends):
         later = chapter.cells[cell.index :]
-        if cell.amends and not any(not other.module for other in later):
+        if not any(not other.module for other in later):
             raise BookError(f"{cell.place}: no cell below uses {cell.amends[0]}")
-        if cell.amends:
-            _ = package.modules[str(cell.module)].changes
+        module = package.modules[str(cell.module)]
+        _ = module.changes
+        first = cell.amends[0].partition(".")[0]
+        own = [c for c in chapter.cells[: cell.index] if not c.amends]
+        if module.chapter is not chapter and any(first in _made(c) for c in own):
+            raise BookError(
+                f"{cell.place}: the page has a {first} of its own, and amends that of "
+                f"{module.path}; give its own another name"
+            )
+
+
+def _made(cell: Cell) -> set[str]:
+    """The names that a cell defines at its top level; none if it cannot be read."""
+    try:
+        return syntax.defined(syntax.without_magics(cell.code))
+    except SyntaxError:
+        return set()
 
 
 def _check_redefinitions(chapter: Chapter) -> None:

@@ -155,14 +155,14 @@ def growth(cell: Cell, index: Index) -> list[tuple[str, Target]]:
         if cell.amends:
             at = [change.cell for change in steps].index(cell)
             first = index.targets.get((module.dotted, name.partition(".")[0]))
-            before = _version(steps[at - 1]) if at else first
+            before = _version(steps[at - 1], module) if at else first
             if before:
                 found.append(
                     (f"{name} as {_where(before, cell, index, 'above')}", before)
                 )
             steps = steps[at + 1 :]
         for change in {c.name: c for c in reversed(steps)}.values():
-            place = _version(change)
+            place = _version(change, module)
             found.append(
                 (f"{change.name} grows {_where(place, cell, index, 'below')}", place)
             )
@@ -174,10 +174,13 @@ def _is_of(changed: str, name: str, alone: bool) -> bool:
     return changed == name or (not alone and changed.startswith(f"{name}."))
 
 
-def _version(change: Change) -> Target:
+def _version(change: Change, module: Module) -> Target:
     """The place of a later version of a definition."""
-    page, name = f"chapters/{change.cell.chapter}", change.name
-    return Target(page, f"amend-{name}", f"{name}, amended")
+    page, name = change.cell.chapter, change.name
+    own = [c for c in module.changes if (c.cell.chapter, c.name) == (page, name)]
+    number = own.index(change) + 1  # a page may amend a definition twice
+    anchor = f"amend-{name}" + (f"-{number}" if number > 1 else "")
+    return Target(f"chapters/{page}", anchor, f"{name}, amended")
 
 
 def _where(place: Target, cell: Cell, index: Index, here: str) -> str:
@@ -192,7 +195,9 @@ def _where(place: Target, cell: Cell, index: Index, here: str) -> str:
 def anchors(cell: Cell, index: Index) -> list[str]:
     """The anchors of a cell, one for each name that it defines."""
     if cell.amends:
-        return [f"amend-{name}" for name in cell.amends]
+        module = index.package.modules[str(cell.module)]
+        own = [change for change in module.changes if change.cell is cell]
+        return [_version(change, module).anchor for change in own]
     names = sorted(syntax.defined(cell.code)) if cell.module else []
     found = [index.targets.get((_dotted(cell), name)) for name in names]
     return [place.anchor for place in found if place]

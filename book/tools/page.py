@@ -46,6 +46,11 @@ def _shown(code: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", text).strip("\n")
 
 
+def marked(cell: Cell, changes: list[Change]) -> list[tuple[str, str]]:
+    """The lines that a page shows of an amendment, each with what becomes of it."""
+    return amendments.marked(changes, cell, _shown)
+
+
 def is_seen(chapter: Chapter, cell: Cell) -> bool:
     """Whether anything of the cell's code is on the page."""
     if cell is chapter.cells[0] and _INSTALLS.search(cell.text):
@@ -80,7 +85,7 @@ def edit(cells: list[dict], chapter: Chapter, changes: Changes = dict) -> None:
             tag = "remove-input" if entry["outputs"] else "remove-cell"
             entry["metadata"].setdefault("tags", []).append(tag)
         elif cell.amends:
-            lines = amendments.marked(changes()[str(cell.module)], cell, _shown)
+            lines = marked(cell, changes()[str(cell.module)])
             entry["source"] = "\n".join(line for _, line in lines)
             entry["metadata"][MARKS] = [mark for mark, _ in lines]
         elif not chapter.looks_ahead:  # the prologue is for people who type along

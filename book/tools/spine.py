@@ -11,7 +11,7 @@ import argparse
 import sys
 from dataclasses import dataclass
 
-from book.tools import folds, page
+from book.tools import folds, links, page
 from book.tools.source import Cell, Chapter, read_chapters
 
 WORDS = range(2800, 5201)
@@ -50,8 +50,12 @@ def measure(chapter: Chapter) -> Row:
 
 
 def height(cell: Cell) -> int:
-    """How many lines of a cell a reader sees."""
-    return sum(bool(line.strip()) for line in page.shown(cell).split("\n"))
+    """How many lines of a cell a reader sees; of an amendment, those that come."""
+    if not cell.amends:
+        return sum(bool(line.strip()) for line in page.shown(cell).split("\n"))
+    changes = links.index().package.modules[str(cell.module)].changes
+    lines = page.marked(cell, changes)
+    return sum(mark == "+" and bool(line.strip()) for mark, line in lines)
 
 
 def is_judged(chapter: Chapter) -> bool:

@@ -7,9 +7,9 @@ import types
 import pytest
 
 from book.helper import amending
-from book.tools import amendments, export, notebook
+from book.tools import amendments, export, links, notebook
 from book.tools.modules import Package
-from book.tools.source import BookError, floor
+from book.tools.source import ROOT, BookError, floor
 from tests.laws.drafts import INIT, draft
 
 CORE = '''#| export floor1/core
@@ -175,6 +175,11 @@ def test_refusals(tmp_path, cell, said):
         export.make(chapters(tmp_path, "#| export b\ny = 1", cell))
 
 
+def test_a_page_that_amends_another_ones_name_has_none_like_it(tmp_path):
+    with pytest.raises(BookError, match="the page has a f of its own"):
+        export.make(chapters(tmp_path, "def f(x):\n    return 1", F))
+
+
 def test_an_amendment_is_of_a_lower_page_and_has_a_cell_below_it(tmp_path):
     exported = "#| export floor1/core\ndef f(): pass"
     high = [draft(tmp_path, 1, INIT, F, USE), draft(tmp_path, 2, exported)]
@@ -233,6 +238,16 @@ def test_on_the_whole_package_the_cell_changes_nothing(package):
     assert module.C().n() == 5
 
 
+def test_a_cell_acts_in_a_page_that_runs_in_a_browser(package, monkeypatch):
+    written, one, _ = package
+    module = written(one)
+    path = ROOT / "book" / "web" / "run" / "cells.py"
+    cells = types.ModuleType("cells")
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    exec(compile(path.read_text("utf-8"), path, "exec"), cells.__dict__)
+    assert cells.run(HOOK, 1) == "[]" and module.C().m == 2
+
+
 def test_a_page_amends_what_it_has_made_itself(tmp_path, monkeypatch):
     one = draft(tmp_path, 1, INIT, CORE, F, USE)
     assert run(core(one)).f(1, 2) == 3
@@ -247,17 +262,36 @@ def test_a_page_amends_what_it_has_made_itself(tmp_path, monkeypatch):
 def test_super_constants_and_decorated_functions(package):
     written, one, _ = package
     module = written(one)
-    module.other = module.SIZE = (1, 2)
+    other = importlib.import_module("minijax.floor1")
+    other.SIZE = module.SIZE = (1, 2)
     code = "def n(self):\n    return super().__hash__()\n\n\nSIZE = 1, 2, 3"
     amending.amend("floor1/core C.n, SIZE", code)
     thing = module.C()
-    assert thing.n() == object.__hash__(thing) and module.other == (1, 2, 3)
+    assert thing.n() == object.__hash__(thing) and other.SIZE == (1, 2, 3)
+    module.three, module.SIZE = 3, 3  # the same object under another name
+    amending.amend("floor1/core SIZE", "SIZE = 4")
+    assert (module.three, module.SIZE) == (3, 4)
     decorated = "import functools\n\n\n@functools.cache\ndef g(x):\n    return x + {}"
     amending.amend("floor1/core g", decorated.format(1))
     held = module.g
     assert module.f(1) == 2
     amending.amend("floor1/core g", decorated.format(2))
     assert module.f(1) == 3 and held is module.g
+    plain = "def another(f):\n    return lambda x: f(x) + 100\n\n\n"
+    amending.amend("floor1/core g", f"{plain}@another\ndef g(x):\n    return x")
+    assert module.f(1) == 101
+
+
+def test_what_is_kept_of_the_version_before_is_forgotten(package, tmp_path):
+    written, one, _ = package
+    cell = "#| export floor2/api -> minijax\ncleared = []\n\n\n"
+    cell += "def clear_caches():\n    cleared.append(1)"
+    module = written(one, draft(tmp_path, 2, cell))
+    amending.amend("floor1/core f", "def f(x):\n    return 2")  # nobody has imported it
+    api = importlib.import_module("minijax.floor2.api")
+    assert not api.cleared
+    amending.amend("floor1/core f", "def f(x):\n    return 3")
+    assert api.cleared == [1] and module.f(0) == 3
 
 
 def test_the_page_shows_lines_that_go_and_lines_that_come(tmp_path):
@@ -268,7 +302,25 @@ def test_the_page_shows_lines_that_go_and_lines_that_come(tmp_path):
         ("-", "def f(x):"), ("+", "def f(x, y=0):"), ("", '    """Return x."""'),
         ("-", "    return g(x)"), ("+", "    return g(x) + y"),
     ]  # fmt: skip
-    assert amendments.comes(module.changes, two.cells[0]) == 2
+
+
+def test_versions_lead_to_one_another(tmp_path):
+    again = F.replace("+ y", "+ 2 * y")
+    one = draft(tmp_path, 1, INIT, CORE, USE)
+    two = draft(tmp_path, 2, F, USE, again, USE)
+    three = draft(tmp_path, 3, again.replace("2 *", "3 *"), USE)
+    index = links.Index([one, two, three])
+    cells = one.cells[1], two.cells[0], two.cells[2], three.cells[0]
+    found = [[(s, p.anchor) for s, p in links.growth(c, index)] for c in cells]
+    first, second, third = "amend-f", "amend-f-2", "amend-f"
+    assert found == [
+        [("f grows in chapter 2", first)],
+        [("f as in chapter 1", "def-f"), ("f grows below", second)],
+        [("f as above", first), ("f grows in chapter 3", third)],
+        [("f as in chapter 2", second)],
+    ]
+    own = [links.anchors(cell, index) for cell in cells[1:]]
+    assert own == [[first], [second], [third]]
 
 
 def test_of_many_lines_that_stay_those_around_a_change_are_shown(tmp_path):
