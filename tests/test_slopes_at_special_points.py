@@ -17,6 +17,11 @@ SLOPES = [
     (stats.gumbel_r.logsf, [1, 20, 50, 90], [-0.82731294, -1, -1, -1]),
     (stats.gumbel_l.logcdf, [-1, -20, -30, -90], [0.82731294, 1, 1, 1]),
     (jnp.sinc, [0, 1e19, 1e-42], [0, 0, 0]),
+    (special.erfcx, [np.inf, -np.inf], [0, -np.inf]),
+    (special.dawsn, [np.inf, -np.inf], [0, 0]),
+    (jax.grad(special.spence), [0, 1], [np.inf, 0.5]),
+    (lambda x: stats.gamma.cdf(x, 2.0), [0, np.inf], [0, 0]),
+    (lambda x: stats.chi2.cdf(x, 3.0), [0, np.inf], [0, 0]),
 ]
 
 
@@ -26,6 +31,38 @@ def test_slopes_are_limits(f, points, wanted, way):
     slope = way(jax.vmap(jax.grad(f)))
     found = slope(jnp.array(points, jnp.float32))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-15)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", ["cdf", "logcdf", "sf", "logsf"])
+def test_beyond_its_ends_a_cut_distribution_has_no_slope(name, way):
+    slopes = way(jax.grad(getattr(stats.truncnorm, name), (0, 1, 2)))
+    for ends in [(0.5, 2.0), (-2.0, 2.0), (-2.0, -0.5)]:
+        for x in (-np.inf, -30.0, ends[0], ends[1], 30.0, np.inf):
+            assert slopes(x, *ends) == (0, 0, 0)
+        assert np.isfinite(slopes(sum(ends) / 2, *ends)).all()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_slopes_of_a_sum_of_exponentials(dtype, way):
+    x = jnp.array([np.nan, np.inf, -np.inf, 0], dtype)
+    one, still = jnp.ones_like(x), jnp.zeros_like(x)
+    for f in (jax.nn.softplus, lambda x: jnp.logaddexp(x, still)):
+        backwards = way(jax.grad(lambda x, f=f: f(x).sum()))(x)
+        forwards = way(lambda x, f=f: jax.jvp(f, [x], [one])[1])(x)
+        for found in (backwards, forwards):
+            np.testing.assert_array_equal(
+                np.asarray(found, float), [np.nan, 1, 0, 0.5]
+            )
+    both = way(jax.grad(jnp.logaddexp, (0, 1)))
+    assert both(jnp.inf, jnp.inf) == both(-jnp.inf, -jnp.inf) == (1, 1)
+
+
+def test_functions_that_fade_are_zero_at_infinity():
+    assert special.erfcx(jnp.inf) == 0 and special.erfcx(-jnp.inf) == jnp.inf
+    found = np.asarray(special.dawsn(jnp.array([jnp.inf, -jnp.inf])))
+    assert (found == 0).all() and [*np.signbit(found)] == [False, True]
 
 
 ODD = [special.i1, special.i1e, jax.lax.bessel_i1e]

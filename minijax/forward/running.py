@@ -63,8 +63,10 @@ def log_add_exp(x, y):
     y_wins = lax.lt(real(x), real(y))
     above = lax.select(y_wins, y, x)
     gap = lax.select(y_wins, lax.sub(x, y), lax.sub(y, x))
+    endless = lax.bitwise_and(lax.eq(x, y), lax.ne(gap, gap))  # two equal infinities
+    gap = lax.select(endless, lax.full_like(gap, 0), gap)
     total = without_turns(lax.add(above, lax.log1p(lax.exp(gap))))
-    return lax.select(lax.ne(gap, gap), lax.add(x, y), total)  # two equal infinities
+    return lax.select(endless, lax.add(x, y), total)
 
 
 def without_turns(x):

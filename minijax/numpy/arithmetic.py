@@ -177,8 +177,10 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ordered = lax.ge(real(x), real(y))
     large, small = where(ordered, x, y), where(ordered, y, x)
     gap = lax.sub(small, large)
+    endless = lax.bitwise_and(lax.eq(x, y), lax.ne(gap, gap))  # two equal infinities
+    gap = lax.select(endless, lax.full_like(gap, 0), gap)
     total = _without_turns(lax.add(large, lax.log1p(lax.exp(gap))))
-    return lax.select(lax.ne(gap, gap), lax.add(x, y), total)
+    return lax.select(endless, lax.add(x, y), total)
 
 
 def _without_turns(x):

@@ -52,7 +52,9 @@ def gamma_tails(a, x):
 
 def gamma_density(_, a, x):
     """Return the density of gamma numbers of shape `a` at `x`."""
-    return lax.exp(-x + (a - 1) * lax.log(x) - lax.lgamma(a))
+    near = jnp.where(x == np.inf, 1, x)  # beyond, the sum of logarithms is inf - inf
+    found = lax.exp(-near + (a - 1) * lax.log(near) - lax.lgamma(a))
+    return jnp.where(x == np.inf, 0, found)
 
 
 lower_gamma: Any = custom_jvp(in_float32(lambda a, x: gamma_tails(a, x)[0]))

@@ -25,6 +25,7 @@ from minijax.scipy.special.converging import (
     power_series,
     slopes,
 )
+from minijax.scipy.special.entropies import xlogy
 from minijax.scipy.special.gamma_functions import (
     gammasgn,
     operands,
@@ -82,16 +83,18 @@ def wofz(z: ArrayLike) -> Array:
 
 
 def _scaled_complement(x):
-    found, safe = _faddeeva_above(abs(x)), jnp.where(x < 0, x, 0)
+    endless = jnp.isinf(x)  # where a quotient of two sums is inf / inf
+    found = _faddeeva_above(jnp.where(endless, 1, abs(x)))
+    found, safe = jnp.where(endless, 0, found), jnp.where(x < 0, x, 0)
     return jnp.where(x < 0, 2 * lax.exp(safe * safe) - found, found)
 
 
 def _dawson(x):
-    near = abs(x) < 1
-    small = jnp.where(near, x, 0)
+    near, endless = abs(x) < 1, jnp.isinf(x)
+    small, far = jnp.where(near, x, 0), jnp.where(endless, 1, x)
     series = small * power_series(lambda n: -2 * small**2 / (2 * n + 1), small)
-    zero = lax.full_like(x, 0)
-    return jnp.where(near, series, _faddeeva(lax.complex(x, zero)).imag * (_ROOT / 2))
+    found = _faddeeva(lax.complex(far, lax.full_like(x, 0))).imag * (_ROOT / 2)
+    return jnp.where(near, series, jnp.where(endless, 1 / x, found))
 
 
 def _far_terms(x, sign):
@@ -336,14 +339,23 @@ def _spence(x):
     return jnp.where(x < 0, np.nan, jnp.where(jnp.isinf(x), -np.inf, found))
 
 
-def _spence_slope(y, x):
+@custom_jvp
+def _spence_slope(x):
     one = x == 1
     safe = jnp.where(one, 2, x)
     return jnp.where(one, -1, lax.log(safe) / (1 - safe))
 
 
+def _spence_bend(y, x):
+    one = x == 1
+    safe = jnp.where(one, 2, x)
+    bend = (1 + xlogy(safe, safe) / (1 - safe)) / (safe * (1 - safe))
+    return jnp.where(one, 0.5, bend)
+
+
 _spence_function: Any = custom_jvp(in_float32(_spence, weak=False))
-slopes(_spence_function, _spence_slope)
+slopes(_spence_slope, _spence_bend)
+slopes(_spence_function, lambda y, x: _spence_slope(x))
 
 
 def spence(x: ArrayLike) -> Array:

@@ -243,8 +243,10 @@ def _log_mass(a, b):
 
 
 def _log_below_cut(z, a, b):
-    whole, inside = _log_mass(a, b), jnp.clip(z, a, b)
-    below, above = _log_mass(a, inside) - whole, _log_mass(inside, b) - whole
+    inside = (z > a) & (z < b)  # elsewhere a mass may be 0, with an infinite slope
+    low, x, high = (jnp.where(inside, y, i) for i, y in enumerate((a, z, b), -1))
+    whole = _log_mass(low, high)
+    below, above = _log_mass(low, x) - whole, _log_mass(x, high) - whole
     value = jnp.where(below > -0.1, lax.log1p(-lax.exp(above)), below)
     value = jnp.where(z >= b, 0, jnp.where(z <= a, -np.inf, value))
     return jnp.where(a >= b, np.nan, value)
