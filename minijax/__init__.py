@@ -6,4 +6,5 @@
 from minijax._lazy import namespace
 
 __version__ = "0.1.0"
+__version_info__ = tuple(map(int, __version__.split(".")))
 __getattr__, __dir__ = namespace(__name__)

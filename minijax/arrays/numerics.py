@@ -293,15 +293,20 @@ def sigmoid(xp, x):
 
 def reduced(xp, x, exponent_bits, mantissa_bits):
     """Round to a float of fewer bits; what is too large or small becomes inf or 0."""
-    mantissa, exponent = xp.frexp(x.astype(np.float64))
-    scale = 2.0 ** (min(mantissa_bits, 52) + 1)
-    rounded = xp.ldexp(xp.rint(mantissa * scale) / scale, exponent)
+    many, own = x.astype(np.float64), 2 ** (_EXPONENT_BITS[x.dtype.name] - 1)
+    place = xp.maximum(xp.frexp(many)[1], 3 - own)  # subnormal numbers have one place
+    place = place - (min(mantissa_bits, 52) + 1)
+    rounded = xp.ldexp(xp.rint(xp.ldexp(many, -place)), place)
     largest = 2 ** (min(exponent_bits, 12) - 1)  # 11 bits are those of doubles
-    beyond = xp.abs(rounded) >= xp.ldexp(1.0, largest)
-    rounded = xp.where(beyond, xp.copysign(np.inf, x), rounded)
-    tiny = xp.abs(rounded) < xp.ldexp(1.0, 2 - largest)
-    rounded = xp.where(tiny, xp.copysign(0.0, x), rounded)
-    return xp.where(xp.isfinite(x), rounded, x)
+    if largest < own:  # a narrower exponent; one as wide keeps what is subnormal
+        beyond = xp.abs(rounded) >= xp.ldexp(1.0, largest)
+        rounded = xp.where(beyond, xp.copysign(np.inf, x), rounded)
+        tiny = xp.abs(rounded) < xp.ldexp(1.0, 2 - largest)
+        rounded = xp.where(tiny, 0.0, rounded)
+    return xp.where(xp.isfinite(x), xp.copysign(rounded, many), x)
+
+
+_EXPONENT_BITS = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
 
 
 def running_log_sum_exp(xp, x, axis):

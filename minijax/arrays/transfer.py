@@ -170,9 +170,14 @@ def _only_arrays(name, call):
 
 
 methods["devices"] = _only_arrays("devices", call=True)
+methods["addressable_data"] = _only_arrays("addressable_data", call=True)
+methods["on_device_size_in_bytes"] = _only_arrays("on_device_size_in_bytes", call=True)
+methods["__dlpack__"] = _only_arrays("__dlpack__", call=True)
 methods["committed"] = _only_arrays("committed", call=False)
 methods["is_fully_addressable"] = _only_arrays("is_fully_addressable", call=False)
+methods["is_fully_replicated"] = _only_arrays("is_fully_replicated", call=False)
 methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
+methods["global_shards"] = _only_arrays("global_shards", call=False)
 
 
 def local_devices(

@@ -75,6 +75,7 @@ def all_gather(
     axis_index_groups: Any = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """Return the `x` of all examples along a named axis.
 
@@ -85,13 +86,16 @@ def all_gather(
       axis_index_groups: groups of equal size, see `psum`.
       axis: where the examples are put in the results.
       tiled: whether they are joined along an axis of `x`, not stacked along a new one.
+      to: ``"varying"``.
 
     Raises:
       NameError: if no axis of that name is mapped here.
-      ValueError: if `axis` is out of bounds.
+      ValueError: if `axis` is out of bounds, or `to` is another word.
 
     Reference: ``jax.lax.all_gather``.
     """
+    if to != "varying":
+        raise ValueError(f'all_gather is to="varying" alone, got to={to!r}.')
     names, groups = names_and_groups("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf):

@@ -188,7 +188,7 @@ def reduce(
 
     Reference: ``jax.lax.reduce``.
     """
-    leaves, _ = tree_flatten(operands)
+    leaves, treedef = tree_flatten(operands)
     inits = [np.shape(x) for x in tree_flatten(init_values)[0]]
     if any(inits):
         raise ValueError(
@@ -209,8 +209,15 @@ def reduce(
         init_values,
         rows,
     )
-    folded, _ = lax.scan(lambda a, x: (computation(a, x), None), start, rows)
-    return folded
+    outlines = []
+
+    def step(a, x):
+        found, outline = tree_flatten(computation(a, x))
+        outlines.append(outline)
+        return found if len(found) != len(leaves) else treedef.unflatten(found), None
+
+    folded, _ = lax.scan(step, start, rows)
+    return outlines[-1].unflatten(tree_flatten(folded)[0])
 
 
 def _rows(x, dimensions):

@@ -116,15 +116,11 @@ def nextafter(k, x, y):
 def reduce_precision(k, x, exponent_bits, mantissa_bits):
     """Write what a float of fewer bits would keep of x; halves round to even."""
     form, size = format_of(x), k.abs(x)
-    least, most = 2.0 ** -(form.digits + 2), 2 ** (min(exponent_bits, 12) - 1)
-    small = k.lt(size, form.tiny)
-    size = k.select(small, k.div(size, least), size)
+    most = 2 ** (min(exponent_bits, 12) - 1)
     cut = form.digits - mantissa_bits
     y = with_digits_cut(k, size, cut) if cut > 0 else size
-    y = k.select(small, k.mul(y, least), y)
-    if most <= form.bias:
+    if most <= form.bias:  # a narrower exponent; one as wide keeps what is subnormal
         y = k.select(k.ge(y, 2.0**most), np.inf, y)
-    if most <= form.bias + 1:
         y = k.select(k.lt(y, 2.0 ** (2 - most)), 0, y)
     return k.select(k.lt(k.abs(x), np.inf), k.copysign(y, x), x)
 
@@ -137,14 +133,19 @@ def with_digits_cut(k, x, cut):
     return k.bitcast(k.apply("and", half, -(2**cut)), x.dtype)
 
 
-def next_in_registers(lowering, eqn, x, y):
-    """Add a kernel for the neighbours of floats that are computed as they are."""
-    if x.dtype != in_registers(x.dtype):
-        raise NoKernel("The neighbours of halves are others than in 32 bits.")
-    return elementwise(nextafter)(lowering, eqn, x, y)
+def in_own_bits(body):
+    """Return the kernel rule of what depends on the bits in which floats lie."""
+    add_kernel = elementwise(body)
+
+    def rule(lowering, eqn, x, *others):
+        if x.dtype != in_registers(x.dtype):
+            raise NoKernel("The bits of halves are others than in 32 bits.")
+        return add_kernel(lowering, eqn, x, *others)
+
+    return rule
 
 
 kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
 kernel_rules[lax.digamma_p] = elementwise(digamma)
-kernel_rules[lax.nextafter_p] = next_in_registers
-kernel_rules[lax.reduce_precision_p] = elementwise(reduce_precision)
+kernel_rules[lax.nextafter_p] = in_own_bits(nextafter)
+kernel_rules[lax.reduce_precision_p] = in_own_bits(reduce_precision)

@@ -21,7 +21,7 @@ from minijax.forgetting.remembering import caches
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
-from minijax.jitting.lowering import Wrapped
+from minijax.jitting.lowering import Wrapped, check_compiler_options
 from minijax.jitting.shardings import UNSPECIFIED, check_shardings
 from minijax.pytrees.call_checks import check_callable
 from minijax.typing import P, R
@@ -45,6 +45,7 @@ class _Choices(TypedDict, total=False):
     device: Device | None
     backend: str | None
     inline: bool
+    compiler_options: dict[str, Any] | None
 
 
 @overload
@@ -67,6 +68,7 @@ def jit(
     device=None,
     backend=None,
     inline=False,
+    compiler_options=None,
 ):
     """Return a function that runs `fun` as a program.
 
@@ -94,6 +96,8 @@ def jit(
       backend: the name of what runs the program, such as ``"interpreter"``, or of a
         platform, such as ``"cpu"``.
       inline: whether a call vanishes in a program that it is written into.
+      compiler_options: a dictionary of options of XLA, which change nothing here, or
+        None.
 
     Returns:
       The function, with the methods ``trace``, ``lower``, ``eval_shape`` and
@@ -104,11 +108,13 @@ def jit(
         strings. Calls raise it for a leaf that is no array or scalar.
       ValueError: if there are no such arguments, or one is both static and donated.
         Calls raise it for a static argument without a hash.
-      RuntimeError: from calls, if there is no such backend.
+      RuntimeError: from calls, if there is no such backend, and for a compiler option
+        that is not of XLA.
 
     Reference: ``jax.jit``.
     """
     settings = {name: value for name, value in locals().items() if name != "fun"}
+    check_compiler_options(compiler_options)
     if fun is _no_function:
         return partial(jit, **settings)
     check_callable(fun)

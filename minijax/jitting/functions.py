@@ -303,7 +303,10 @@ class Inspectable:
         return len(self._lane.values)
 
     def __repr__(self):
-        return f"<JitFunction of {self._fun!r}>"
+        try:
+            return f"<JitFunction of {self._fun!r}>"
+        except Exception:  # of a callable object's own text
+            return "<JitFunction>"
 
     def __reduce__(self):
         return type(self), (self._fun, self._options)

@@ -19,6 +19,7 @@ from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import Device, Placement
 from minijax.arrays.transfer import brought
 from minijax.core import Tracer
+from minijax.errors import JaxRuntimeError
 from minijax.forgetting.programs import keep_inputs, only, prune
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.latest import Latest
@@ -125,8 +126,12 @@ class Traced(Stage):
         """The abstract values of the result, a tree like it."""
         return self.out_tree.unflatten(self.program.out_avals)
 
-    def lower(self):
+    def lower(self, *, lowering_platforms=None):
         """Return the next stage, a `Lowered`.
+
+        Args:
+          lowering_platforms: names of platforms, or None; a program is the same for
+            each, until it is compiled where its arguments are.
 
         Raises:
           ValueError: if arguments are committed to different devices.
@@ -141,6 +146,19 @@ class Traced(Stage):
 def dialects_of(backend):
     """Return the texts that only one backend can show, functions of executables."""
     return getattr(backends[backend], "dialects", {})
+
+
+def check_compiler_options(options):
+    """Raise a JaxRuntimeError for an option that XLA cannot have.
+
+    Options of XLA change nothing here, so a program that sets them runs as it is.
+    """
+    for name in options or ():
+        if not name.startswith("xla_"):
+            raise JaxRuntimeError(
+                f"compiler_options: No such compile option: {name!r}. Those of XLA, "
+                "xla_..., are accepted, and change nothing."
+            )
 
 
 compiled_kind = Latest(None)  # a class to be used in the place of `Compiled`
@@ -273,8 +291,16 @@ class Lowered(Pruned):
             )
         return self._pruned[0]
 
-    def compile(self):
-        """Return the last stage, a `Compiled`."""
+    def compile(self, compiler_options=None):
+        """Return the last stage, a `Compiled`.
+
+        Args:
+          compiler_options: as those of `jit`.
+
+        Raises:
+          JaxRuntimeError: for an option that is not of XLA.
+        """
+        check_compiler_options(compiler_options)
         return self._next(compiled_kind.value or Compiled)
 
 

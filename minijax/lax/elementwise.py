@@ -229,16 +229,17 @@ def reduce_precision(
     """Elementwise rounding to a float with fewer bits.
 
     Raises:
-      ValueError: if there is no bit of an exponent, or less than none of the others.
+      ValueError: if there is no bit of an exponent, or less than none of the others, or
+        2**31 of them.
 
     Reference: ``jax.lax.reduce_precision``.
     """
     exponent = as_integer(exponent_bits, "exponent_bits of reduce_precision")
     mantissa = as_integer(mantissa_bits, "mantissa_bits of reduce_precision")
-    if exponent < 1 or mantissa < 0:
+    if not (1 <= exponent < 2**31 and 0 <= mantissa < 2**31):
         raise ValueError(
             "reduce_precision needs exponent_bits of 1 or more, and mantissa_bits of "
-            f"0 or more; got {exponent} and {mantissa}."
+            f"0 or more, and fewer than 2**31 of both; got {exponent} and {mantissa}."
         )
     [result] = reduce_precision_p.bind(
         operand, exponent_bits=exponent, mantissa_bits=mantissa

@@ -106,6 +106,9 @@ def finfo(dtype: Any) -> np.finfo:
     Reference: ``jax.numpy.finfo``.
     """
     dtype = dtype_like(dtype)
+    if dtype in dtypes.EXTENDED:
+        name = dtypes.name_of(dtype)
+        raise TypeError(f"finfo takes a type of floats, and {name} is none of numbers.")
     return _bfloat16_info() if dtype.name == "bfloat16" else np.finfo(dtype)
 
 

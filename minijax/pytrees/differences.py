@@ -58,6 +58,31 @@ class Outline:
         """Return the type and the auxiliary data of the outermost container."""
         return None if self.kind is None else (self.kind.type, self.aux)
 
+    def walk(self, f_node, f_leaf, leaves):
+        """Return what a function makes of the containers, from the leaves upwards.
+
+        Args:
+          f_node: a function of the tuple of what it made of the children, and of the
+            auxiliary data; of a named tuple, its class.
+          f_leaf: a function of a leaf.
+          leaves: an iterable.
+
+        Raises:
+          ValueError: if there are more or fewer than `num_leaves`.
+        """
+
+        def walked(treedef):
+            if treedef.kind is None:
+                return f_leaf(next(rest))
+            children = tuple([walked(child) for child in treedef._children])
+            return f_node(children, treedef.aux)
+
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            self.unflatten(leaves)  # which says so
+        rest = iter(leaves)
+        return walked(self)
+
     @property
     def num_nodes(self):
         """How many containers and leaves there are."""

@@ -17,6 +17,7 @@ from minijax.branches.while_loops import while_p
 from minijax.emitted.arrays import COLLECTIVES
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging_api import abstractify
+from minijax.jitting.arguments import static_value
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import resolve_argnums
 from minijax.pytrees.operations import flatten_axes
@@ -161,7 +162,7 @@ def mapped_call(fun, args, kwargs, numbers, in_axes):
     if isinstance(axes, tuple) and len(axes) == len(args):
         axes = tuple([axes[i] for i in varying])
     dims = mapped_dims(call, axes, tuple([args[i] for i in varying]))
-    return call, dims, tuple([args[i] for i in static])
+    return call, dims, tuple([static_value(f"{i}", args[i]).value for i in static])
 
 
 def give_away(args, numbers, result):

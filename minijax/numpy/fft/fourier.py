@@ -91,8 +91,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       x: array. Real numbers become complex ones, but for `RFFT`.
       fft_type: an `FftType`, or its name. `RFFT` leaves out the second half of the last
         axis of the spectrum, and `IRFFT` expects that it is left out.
-      fft_lengths: the sizes of the last axes, one to all of them; of the real numbers
-        for `RFFT` and `IRFFT`.
+      fft_lengths: the sizes of the last axes, none to all of them; of the real numbers
+        for `RFFT` and `IRFFT`. Without any, nothing is transformed.
 
     Returns:
       An array of complex numbers, for `IRFFT` of real ones. Inverse transforms are
@@ -110,7 +110,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     _check_fft(typeof(x), kind, lengths)
     if kind is not FftType.RFFT:
         x = lax.convert_element_type(x, complex_of(typeof(x).dtype))
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths)[0]
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths)[0] if lengths else x
 
 
 def _kind(fft_type):
@@ -124,10 +124,10 @@ def _kind(fft_type):
 
 
 def _check_fft(x, kind, lengths):
-    if len(lengths) > x.ndim or not lengths:
+    if len(lengths) > x.ndim:
         raise ValueError(
             f"{kind.name} input shape {x.shape} must have at least as many input "
-            f"dimensions as fft_lengths {lengths}, and these at least one."
+            f"dimensions as fft_lengths {lengths}."
         )
     if kind is FftType.RFFT and x.dtype.kind == "c":
         raise ValueError(f"only real valued inputs supported for rfft, got {x.dtype}")
