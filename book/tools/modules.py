@@ -59,16 +59,8 @@ class Module:
 
     @property
     def registers(self) -> bool:
-        """Whether it is exported to `*`, no namespace, and wakes with the first name.
-
-        Raises:
-          BookError: it is exported to a namespace as well.
-        """
-        arrows = {cell.namespace for cell in self.cells} - {None}
-        if "*" in arrows and len(arrows) > 1:
-            place = self.cells[0].place
-            raise BookError(f"{place}: {self.path} registers, or has names: not both")
-        return "*" in arrows
+        """Whether a cell is exported to `*`: it fills tables, and wakes early."""
+        return any(cell.namespace == "*" for cell in self.cells)
 
     @property
     def awaited(self) -> str | None:
@@ -160,7 +152,7 @@ class Package:
 
     @cached_property
     def registers(self) -> list[str]:
-        """Modules which make no names but fill tables, lowest floor first."""
+        """Modules which fill tables of lower floors, lowest floor first."""
         found = [m for m in self.modules.values() if m.registers]
         return [m.dotted for m in sorted(found, key=lambda m: m.chapter.floor)]
 

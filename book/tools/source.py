@@ -112,7 +112,7 @@ class Cell:
 
     `module` is the module which it is exported to, as a path without `.py`
     (`lax/elementwise`), or None; `namespace` is where its names become public, several
-    with commas between, or `*` if the module makes no names but fills tables as it is
+    with commas between, or `*` if the module fills tables of lower floors as it is
     imported: with the first name, or with the module `awaited`, if there is one.
     `amends` are the definitions of that module, which a lower page made, of which the
     cell gives the next version: `f`, or `Class.method`. `title` is what the page shows
