@@ -6,6 +6,7 @@ are; Python does not read those.
 
 import ast
 import re
+import textwrap
 from collections.abc import Container, Mapping
 from pathlib import Path
 
@@ -13,14 +14,27 @@ from book.tools import syntax
 from book.tools.modules import Package
 from book.tools.source import PACKAGE, Chapter
 
+WIDTH = 88
+
 Names = dict[str, dict[str, str]]
 Tables = tuple[Names, list[str], dict[str, str]]
 
 HEAD = '''\
-# Made from the chapters by `make chapters`; edit them, not this file.
-"""Public names with the modules which define them; modules which fill tables."""
+"""Public names by the modules which define them; modules which fill tables."""
 
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+# For each module that users import: the modules that have its names.
+NAMES: dict[str, dict[str, str]] = {
 '''
+PUBLIC = '''}
+
+PUBLIC: dict[str, dict[str, str]] = {
+    space: {name: module for module in homes for name in homes[module].split()}
+    for space, homes in NAMES.items()
+}
+
+WAITING: dict[str, str] = {'''
 STUB = "# Made from the chapters by `make chapters`; edit them, not this file.\n\n"
 
 
@@ -69,26 +83,51 @@ def only(tables: Tables, modules: set[str]) -> Tables:
 def read(folder: Path) -> Tables:
     """The tables in the `_public.py` of a package folder; empty if there is none."""
     path = folder / "_public.py"
-    found = {"PUBLIC": {}, "REGISTERS": [], "WAITING": {}}
+    found = {"NAMES": {}, "REGISTERS": [], "WAITING": {}}
     body = ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else []
     for node in body:
-        if isinstance(node, ast.AnnAssign) and node.value:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in found:
             found[ast.unparse(node.target)] = ast.literal_eval(node.value)
-    return found["PUBLIC"], found["REGISTERS"], found["WAITING"]
+    names = {space: _by_name(homes) for space, homes in found["NAMES"].items()}
+    return names, found["REGISTERS"], found["WAITING"]
 
 
 def render(public: Names, registers: list[str], waiting: dict[str, str]) -> str:
-    """The text of `_public.py`."""
-    lines = [HEAD, "PUBLIC: dict[str, dict[str, str]] = {\n"]
+    """The text of `_public.py`: names of one module stand together, in a few lines."""
+    lines = [HEAD]
     for namespace, names in sorted(public.items()):
         lines.append(f'    "{namespace}": {{' + "\n" * bool(names))
-        lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
+        for module, own in sorted(_by_module(names).items()):
+            lines.append(_listed(f'        "{module}": ', own))
         lines.append("    },\n" if names else "},\n")
     late = [f'    "{name}": "{waiting[name]}",\n' for name in sorted(waiting)]
-    lines += ["}\n\nWAITING: dict[str, str] = {", "\n" * bool(late), *late]
+    lines += [PUBLIC, "\n" * bool(late), *late]
     inside = [f'    "{name}",\n' for name in registers]
     listed = ["\n", *inside] if registers else []
     return "".join([*lines, "}\n\nREGISTERS: list[str] = [", *listed, "]\n"])
+
+
+def _by_module(names: dict[str, str]) -> dict[str, list[str]]:
+    """From modules to the names that they have, in the order of the alphabet."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        found.setdefault(names[name], []).append(name)
+    return found
+
+
+def _by_name(homes: dict[str, str]) -> dict[str, str]:
+    pairs = [(name, module) for module in homes for name in homes[module].split()]
+    return dict(sorted(pairs))
+
+
+def _listed(key: str, names: list[str]) -> str:
+    """An entry of a dictionary: a text of names, in lines that are not too long."""
+    text = " ".join(names)
+    if len(key) + len(text) + 3 <= WIDTH:
+        return f'{key}"{text}",\n'
+    inside = textwrap.wrap(text, WIDTH - 12, break_on_hyphens=False)
+    body = "".join(f"{' ' * 12}{line}\n" for line in inside)
+    return f'{key}"""\n{body}        """,\n'
 
 
 def stubs(public: Names, texts: Mapping[str, str]) -> dict[str, str]:

@@ -65,7 +65,7 @@ def test_local_names_are_not_imported(tmp_path):
 def test_public_names_are_listed(tmp_path):
     cell = "#| export core -> minijax\ndef f(): pass\n\n\n_g = 1\nh = 2"
     text = made(tmp_path, cell)["_public.py"]
-    assert '"f": "minijax.core"' in text and '"h": "minijax.core"' in text
+    assert '"minijax.core": "f h"' in text
     assert "_g" not in text
 
 
@@ -111,7 +111,7 @@ def test_names_that_are_imported_as_themselves_are_handed_on(tmp_path):
     cell = "#| export names -> minijax\n"
     cell += "from math import pi as pi, tau, e as number\nx = 1"
     out = made(tmp_path, cell)
-    assert '"pi": "minijax.names"' in out["_public.py"]
+    assert '"minijax.names": "pi x"' in out["_public.py"]
     assert "tau" not in out["_public.py"]
     assert "from math import e as number" in out["names.py"]
     assert "number" not in out["_public.py"]
@@ -122,7 +122,7 @@ def test_a_stub_does_not_hide_what_a_door_defines_itself(tmp_path):
     own = f"#| export core\n{DOOR}\n\n\nclass Trace: pass"
     cells = own, "#| export names -> minijax.core\nx = 1"
     out = made(tmp_path, *cells)
-    assert '"x": "minijax.names"' in out["_public.py"]
+    assert '"minijax.names": "x"' in out["_public.py"]
     assert "core.py" in out and "core.pyi" not in out
     out = made(tmp_path, f"#| export core\n{DOOR}", cells[1])
     assert "from minijax.names import x as x" in out["core.pyi"]
@@ -355,7 +355,7 @@ def test_the_floors_below_are_taken_from_the_package(tmp_path):
     low = export.below(floor("2_rest"), tmp_path / "out")
     shared = {"__init__.py", "__init__.pyi", "_public.py", "py.typed"}
     assert set(low) == shared | {"floor2/__init__.py", "floor2/a.py"}
-    assert '"x": "minijax.floor2.a"' in low["_public.py"]
+    assert '"minijax.floor2.a": "x"' in low["_public.py"]
     assert "REGISTERS: list[str] = []" in low["_public.py"]
     high = export.below(floor("3"), tmp_path / "out")
     assert high == export.make([zero, one, two])
@@ -492,3 +492,15 @@ def test_the_page_of_measurements_names_rows_that_are_behind():
 def test_the_page_of_errors_is_what_its_mistakes_say_now():
     page = (mistakes.ROOT / mistakes.PAGE).read_text(encoding="utf-8")
     assert page == mistakes.page(), "python -m book.tools.mistakes writes it"
+
+
+def test_the_table_of_public_names_is_read_as_it_is_written(tmp_path):
+    many = {f"name_{n:02}": "minijax.b" for n in range(40)} | {"x": "minijax.a"}
+    table = {"minijax": many, "minijax.lax": {}}
+    text = public.render(table, ["minijax.c"], {"minijax.c": "minijax.a"})
+    (tmp_path / "_public.py").write_text(text, encoding="utf-8")
+    assert public.read(tmp_path) == (table, ["minijax.c"], {"minijax.c": "minijax.a"})
+    assert max(map(len, text.splitlines())) <= 88
+    values: dict = {}
+    exec(text, values)
+    assert values["PUBLIC"] == table
