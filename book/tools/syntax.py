@@ -134,11 +134,20 @@ def sorted_imports(lines: Collection[str]) -> str:
 
 
 def _from_imports(module: str, names: set[str]) -> list[str]:
-    """One statement for plain names, and one for each name that gets another."""
+    """One statement for plain names, and one for each name that gets another.
+
+    A name that is handed on, `f as f`, need not be imported once more.
+    """
     renamed = {name for name in names if " as " in name}
+    names = names - {name.partition(" as ")[0] for name in renamed if _same(name)}
     statements = [{name} for name in renamed] + [names - renamed] * (names != renamed)
     statements.sort(key=lambda some: min(map(_by_type, some)))
     return [_from_import(module, some) for some in statements]
+
+
+def _same(name: str) -> bool:
+    before, _, after = name.partition(" as ")
+    return before == after
 
 
 def _from_import(module: str, names: set[str]) -> str:
