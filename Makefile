@@ -111,31 +111,31 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.pages --toc
 
 ## make elsewhere       with all arrays on a second device; ELSEWHERE=tests: all tests; COMMITTED=1
-ELSEWHERE ?= $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_placement \
-  jitting_functions jitting_placing scans_loops branches_while_loops reverse_gradients))
+ELSEWHERE ?= $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_devices_placement \
+  jitting_api_functions jitting_arguments_placing scans_loops control_flow_while_loops reverse_mode_backward_pass_gradients))
 elsewhere: $(STAMP)
 	$(call title,tests on a second device)
 	@MINIJAX_TEST_DEVICE=1 MINIJAX_TEST_COMMITTED=$(COMMITTED) $(RUN) -m pytest -q \
 	  --ignore=tests/browser --ignore=tests/laws $(ELSEWHERE)
 
 ## make gpu-check       with all arrays on a GPU that is emulated (g++; no GPU needed)
-GPU_PART := $(addprefix tests/test_,$(addsuffix .py,scans_loops branches_while_loops \
-  reverse_gradients callbacks_primitives))
+GPU_PART := $(addprefix tests/test_,$(addsuffix .py,scans_loops control_flow_while_loops \
+  reverse_mode_backward_pass_gradients callbacks_callback_primitives))
 # A share of the tests of Python's level, one of GPU_EVERY; GPU_EVERY=1: all of them.
 GPU_EVERY ?= 11
-GPU_CHECK := $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_complex_numbers \
-  lax_elementwise lax_reductions lax_cutting lax_shaping lax_selection lax_conversion \
-  lax_contraction lax_promotion operators_syntax operators_indexing numpy batching_trace \
-  forward_trace linear_linearization reverse_gradients reverse_backwards scans_loops \
-  scans_mapping scans_associative scans_rules scans_whole_scans branches_conditionals \
-  branches_conditional_rules branches_while_loops branches_while_rules own_rules_rules \
-  own_rules_rest forgetting_programs callbacks_primitives jitting_functions jitting_api \
-  indexing_brackets indexing_takes indexing_updates indexing_scatters indexing_primitives \
-  sorting_primitive sorting_largest sorting_rules windows numpy_fft \
-  factorizations_primitives factorizations_systems randomness_keys distributions_sampling \
-  compositions_activations compositions_attention compositions_normalisation \
-  compositions_sets compositions_histograms scipy_special catalogue_selections \
-  catalogue_arrangements catalogue_measures training promises special_values \
+GPU_CHECK := $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_numerics_complex_numbers \
+  lax_elementwise lax_reductions lax_shapes_cutting lax_shapes_shaping lax_elementwise_selection lax_arithmetic_conversion \
+  lax_reductions_contraction lax_reductions_promotion numpy_array_methods_syntax numpy_array_methods_indexing numpy batching_vmap_trace \
+  forward_mode_jvp_trace linearization_linearize reverse_mode_backward_pass_gradients reverse_mode_backward_pass scans_loops \
+  scans_loops_mapping scans_loops_associative scans_scan_rules scans_evaluation_whole_scans control_flow_conditionals \
+  control_flow_conditionals_rules control_flow_while_loops control_flow_while_loops_rules custom_derivatives_rules \
+  custom_derivatives_rest rematerialization_jaxpr_transforms_programs callbacks_callback_primitives jitting_api_functions jitting_api \
+  indexing_gather_scatter_brackets numpy_indexing_takes numpy_indexing_updates indexing_scatter_scatters indexing_gather_scatter_primitives \
+  sorting_sort_primitive sorting_top_k sorting_sort_rules windows numpy_fft \
+  linear_algebra_primitives linear_algebra_numpy_linalg_systems prng_keys distributions_inversion_sampling \
+  nn_functions_activations nn_functions_attention nn_functions_normalisation \
+  numpy_setops numpy_histograms scipy_special numpy_selection \
+  numpy_rearrangements numpy_statistics_measures training promises special_values \
   several_outputs computed_places small_stacks newcomer_programs))
 gpu-part: $(STAMP)
 	$(call title,tests on an emulated GPU)
@@ -172,7 +172,7 @@ gpu: $(if $(filter $(RUN),$(GPU_PYTHON)),$(STAMP))
 ## make test-mpi        programs of several processes, with the wheels of MPI
 test-mpi: $(MPI)/.installed
 	$(call title,tests with several processes)
-	@$(MPI)/bin/python -m pytest -q tests/test_ranks.py
+	@$(MPI)/bin/python -m pytest -q tests/test_distributed_processes.py
 
 # What is not of MPI comes from $(VENV), which has it already.
 $(MPI)/.installed: $(STAMP)

@@ -429,7 +429,7 @@ def measured(name, row, everyone):
 def copied():
     """Return how many bytes a second a copy moves, read and written ones together."""
     from minijax import devices
-    from minijax.cuda.device_memory import room
+    from minijax.cuda.driver import room
 
     card = devices("gpu")[0].card
     one, other = room(card, 2**30), room(card, 2**30)

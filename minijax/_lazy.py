@@ -19,7 +19,7 @@ _awake = threading.Event()
 
 # Modules that register fill tables of rules, methods and settings. Each of these tables
 # is in one of these modules, or in one that imports them.
-TABLES = "minijax.core", "minijax.arrays.settings"
+TABLES = "minijax.core", "minijax.arrays.dtypes"
 
 
 def namespace(package):
@@ -239,7 +239,8 @@ def _load(package, name, module):
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{name}":
             raise
-    if name in (moved := import_module("minijax._moved").MOVED.get(package, {})):
+    moved = import_module("minijax._missing_names").MOVED.get(package, {})
+    if name in moved:
         return _moved(package, name, moved[name])
     raise AttributeError(why_missing(package, name))
 
@@ -252,14 +253,14 @@ def _moved(package, name, place):
 
 def why_missing(package, name):
     """Return what is said of a name of a package that is not there."""
-    if name in import_module("minijax._later").LATER.get(package, "").split():
+    names = import_module("minijax._missing_names")
+    if name in names.LATER.get(package, "").split():
         near = _nearest(name, _names(package))
         near = f" The name most like it is {package}.{near}." if near else ""
         return f"{package}.{name} is not here yet.{near} Of all names: {_page()}"
-    moved = import_module("minijax._moved")
-    if name in (absent := moved.ABSENT.get(package, {})):
+    if name in (absent := names.ABSENT.get(package, {})):
         return f"{package}.{name} is not here: {absent[name]}"
-    removed = moved.REMOVED.get(package, {})
+    removed = names.REMOVED.get(package, {})
     if name in removed:
         return f"{package}.{name} was {removed[name]}"
     return f"module {package!r} has no attribute {name!r}"

@@ -7,9 +7,8 @@ Reference: ``jax.debug``.
 # edit the chapter, not this file.
 
 from minijax._lazy import awake, called
-from minijax.callbacks.debugger import debug_breakpoint
-from minijax.callbacks.debugging import debug_callback, debug_print
-from minijax.callbacks.logged_prints import debug_log
+from minijax.callbacks.callback import debug_callback, debug_print
+from minijax.callbacks.debugger import debug_breakpoint, debug_log
 
 _functions = {
     "breakpoint": called(debug_breakpoint, __name__, "breakpoint"),

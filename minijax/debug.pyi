@@ -1,12 +1,12 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
+from minijax.callbacks.callback import debug_callback as _debug_callback
+from minijax.callbacks.callback import debug_print as _debug_print
 from minijax.callbacks.debugger import debug_breakpoint as _debug_breakpoint
-from minijax.callbacks.debugging import debug_callback as _debug_callback
-from minijax.callbacks.debugging import debug_print as _debug_print
-from minijax.callbacks.logged_prints import debug_log as _debug_log
-from minijax.spmd.sharding_pictures import inspect_array_sharding as _inspect_array_sharding
-from minijax.spmd.sharding_pictures import visualize_array_sharding as _visualize_array_sharding
-from minijax.spmd.sharding_pictures import visualize_sharding as _visualize_sharding
+from minijax.callbacks.debugger import debug_log as _debug_log
+from minijax.sharding.visualization import inspect_array_sharding as _inspect_array_sharding
+from minijax.sharding.visualization import visualize_array_sharding as _visualize_array_sharding
+from minijax.sharding.visualization import visualize_sharding as _visualize_sharding
 breakpoint = _debug_breakpoint
 callback = _debug_callback
 inspect_array_sharding = _inspect_array_sharding

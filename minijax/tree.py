@@ -14,7 +14,7 @@ _NAMES = """
     all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path
     reduce reduce_associative static structure transpose unflatten
 """.split()
-_ELSEWHERE = {"static": "minijax.pytrees.registration"}  # JAX's `tree_util` has it not
+_ELSEWHERE = {"static": "minijax.pytrees.tree_operations"}  # not in `tree_util`
 
 
 def __getattr__(name):

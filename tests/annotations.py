@@ -26,19 +26,23 @@ from unittest.mock import patch
 import numpy as np
 
 import minijax
+from minijax.cpu_backend.backend import CPUProgram
 from minijax.jitting.compilation import backends
-from minijax.llvm.schedules import schedule
-from minijax.machine.backend import CPUProgram
-from minijax.threads import shared_text
-from minijax.vectors import held_rows, marks, streaming, strips
-from minijax.vectors.held_rows import hold_rows, with_row_ends
-from minijax.vectors.kernels import PASSES, vector_nest
-from minijax.vectors.loops import is_loop
-from minijax.vectors.marks import with_vectors
-from minijax.vectors.register_blocking import with_blocks
-from minijax.vectors.streaming import with_streams
-from minijax.vectors.strips import with_strips
-from minijax.vectors.transposing import with_tiles
+from minijax.llvm.targets import schedule
+from minijax.threads import parallel_loops as shared_text
+from minijax.vectorization import row_schedules as held_rows
+from minijax.vectorization import row_schedules as marks
+from minijax.vectorization import row_schedules as streaming
+from minijax.vectorization import row_schedules as strips
+from minijax.vectorization.row_schedules import (
+    hold_rows,
+    with_row_ends,
+    with_streams,
+    with_strips,
+    with_vectors,
+)
+from minijax.vectorization.schedules import PASSES, vector_nest, with_blocks, with_tiles
+from minijax.vectorization.vector_functions import is_loop
 from tests import edge_programs, machine_programs
 from tests.commands import options_of, reported
 from tests.random_programs import GROUPS

@@ -307,7 +307,7 @@ UNLIKE_NUMPY = {
 
 
 def calls(module):
-    """The calls of functions of a module of `minijax.catalogue`."""
+    """The calls of functions of a module of `minijax.numpy`."""
     return [" ".join(text.split()) for text in CALLS[module].split(";")]
 
 

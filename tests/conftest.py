@@ -82,8 +82,8 @@ def pytest_make_collect_report(collector):
 
 if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
-    from minijax.calls.gated_functions import open_gate
-    from minijax.calls.object_layout import UnknownLayout
+    from minijax.dispatch.fastpath_functions import open_gate
+    from minijax.dispatch.lowlevel import UnknownLayout
     from minijax.jitting import api
 
     if ELSEWHERE == "card":
@@ -105,7 +105,7 @@ if ELSEWHERE:
 COMMITTED = ELSEWHERE and os.environ.get("MINIJAX_TEST_COMMITTED")
 if COMMITTED:
     CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is
-ABOUT_PLACES = "test_arrays_placement.py", "test_jitting_placing.py"
+ABOUT_PLACES = "test_arrays_devices_placement.py", "test_jitting_arguments_placing.py"
 
 
 made = {}
@@ -126,7 +126,7 @@ def made_once(library, make=compiler.object_code):
 
 kept = os.environ["JAX_ENABLE_COMPILATION_CACHE"]
 minijax.config.update("jax_enable_compilation_cache", kept)  # defined before that line
-for module in compiler, minijax.calls.object_cache:
+for module in compiler, minijax.dispatch.compilation_cache:
     module.object_code = made_once
 
 EVERY = int(os.environ.get("MINIJAX_TEST_EVERY", "1"))  # one test of so many

@@ -17,19 +17,20 @@ import numpy as np
 
 from minijax import devices, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.block_scans import ScanShape, scan_of
-from minijax.gpu.cuda_text import cuda_function
-from minijax.gpu.kept_rows import rows_of, shape_on_card
-from minijax.gpu.launches import LaunchShape, is_shareable, launch_of, outer_axes
-from minijax.gpu.operations import PRELUDE
-from minijax.gpu.tiles import tiles_of
-from minijax.gpu.vector_threads import vectors_of
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import apply, fold
-from minijax.kernels.parts import Affine
-from minijax.kernels.program_steps import lower
-from minijax.kernels.scalar_ops import foldings
-from minijax.kernels.views import running
+from minijax.gpu.block_kernels import rows_of, shape_on_card
+from minijax.gpu.codegen import (
+    LaunchShape,
+    cuda_function,
+    is_shareable,
+    launch_of,
+    outer_axes,
+)
+from minijax.gpu.cuda_source import PRELUDE
+from minijax.gpu.schedules import ScanShape, scan_of, tiles_of, vectors_of
+from minijax.kernels.builder import running
+from minijax.kernels.ir import Affine, foldings
+from minijax.kernels.loop_nests import apply, fold, interpret
+from minijax.kernels.lowering import lower
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
 from tests import cuda_sources, kernel_cases
 from tests.commands import options_of, reported

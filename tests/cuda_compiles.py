@@ -21,10 +21,10 @@ from typing import NamedTuple
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.block_loops import fits_block, loop_function
-from minijax.gpu.choices import for_card
-from minijax.gpu.operations import PRELUDE
-from minijax.kernels.program_steps import lower
+from minijax.gpu.block_kernels import fits_block, loop_function
+from minijax.gpu.cuda_source import PRELUDE
+from minijax.gpu.schedules import for_card
+from minijax.kernels.lowering import lower
 from tests import kernel_cases
 from tests.commands import options_of, reported
 from tests.cuda_cases import LAUNCHES, SCHEDULES, CardChance, source_of

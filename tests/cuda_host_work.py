@@ -16,8 +16,8 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
-from minijax.cuda.launched_steps import launches_in
-from minijax.cuda.programs import CudaProgram, steps_for_card
+from minijax.cuda.device import CudaProgram, steps_for_card
+from minijax.cuda.program_steps import launches_in
 from minijax_book.emulator.cupy_card import EmulatedCuPy, Stream
 from tests.emulated_card import emulated_gpu
 

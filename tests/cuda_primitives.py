@@ -14,9 +14,9 @@ import numpy as np
 
 import minijax
 from minijax import jit, make_jaxpr
-from minijax.cuda.launched_steps import cuda_launches
-from minijax.cuda.programs import steps_for_card
-from minijax.kernels.program_steps import Evaluate
+from minijax.cuda.device import steps_for_card
+from minijax.cuda.program_steps import cuda_launches
+from minijax.kernels.lowering import Evaluate
 from tests.commands import options_of, reported
 from tests.emulated_card import card_of
 from tests.kernel_cases import alike

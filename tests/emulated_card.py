@@ -3,7 +3,7 @@
 from contextlib import contextmanager, nullcontext
 
 import minijax
-from minijax.arrays.placement import platforms
+from minijax.arrays.devices import platforms
 from minijax.cuda.driver import stand_in
 from minijax.jitting.compilation import backends, default_backends
 from minijax_book.emulator.cupy_card import EmulatedCuPy

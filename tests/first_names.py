@@ -27,7 +27,7 @@ from tests.mutants_package import prelude
 
 [PACKAGE] = map(Path, find_spec("minijax").submodule_search_locations)
 # Filled as lines are looked for.
-CACHES = {("minijax.diagnostics.user_lines", "readers")}
+CACHES = {("minijax.diagnostics.tracebacks", "readers")}
 
 
 def all_names():

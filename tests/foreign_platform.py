@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 import minijax
-from minijax.arrays import placement
+from minijax.arrays import devices as placement
 
 
 class Sealed:

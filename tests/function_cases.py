@@ -3,13 +3,12 @@
 import numpy as np
 from mpmath import mp
 
-from minijax.functions.scalar_functions import inline, write_function
-from minijax.kernels.building import NodeWriter
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Kernel, load
-from minijax.kernels.parts import Affine, Parameter, Store
+from minijax.elementary_functions.scalar_functions import inline, write_function
+from minijax.kernels.builder import NodeWriter
+from minijax.kernels.ir import Affine, Parameter, Store
+from minijax.kernels.loop_nests import Kernel, interpret, load
+from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
-from minijax.llvm.kernel_text import emit_llvm
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 DTYPES = [F32, F64]

@@ -12,12 +12,11 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.functions.elementary import expand
+from minijax.elementary_functions.real_functions import expand
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.backends import KernelProgram
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.program_steps import lower
-from minijax.llvm.backend import LLVMProgram
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.lowering import KernelProgram, lower
+from minijax.llvm.codegen import LLVMProgram
 from minijax.passes.pipeline import simplify
 from tests import corpus, emission_cases, kernel_cases
 from tests.commands import options_of

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 import minijax
-import minijax.machine.backend
+import minijax.cpu_backend.backend
 import minijax.numpy as jnp
 from minijax import grad, make_jaxpr, value_and_grad
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.parts import operations, traffic
-from minijax.kernels.program_steps import Launch, lower
+from minijax.kernels.ir import operations, traffic
+from minijax.kernels.lowering import Launch, lower
 from minijax.passes.pipeline import simplify
 from tests import corpus, fusion_cases
 from tests.commands import options_of
@@ -137,13 +137,13 @@ def programs_of_rows():
 
     # What makes keys is compiled once; a row should not take it for its own program.
     minijax.random.normal(minijax.random.key(0), (2,))
-    seen, kept = [], minijax.machine.backend.fuse
+    seen, kept = [], minijax.cpu_backend.backend.fuse
 
     def stop(program, *rest):
         seen.append(program)
         raise _Stop
 
-    minijax.machine.backend.fuse = stop
+    minijax.cpu_backend.backend.fuse = stop
     try:
         for name, row in ROWS.items():
             with minijax.enable_x64(row.wide):
@@ -152,7 +152,7 @@ def programs_of_rows():
                 except _Stop:
                     yield name, seen.pop()
     finally:
-        minijax.machine.backend.fuse = kept
+        minijax.cpu_backend.backend.fuse = kept
 
 
 def programs():

@@ -48,8 +48,8 @@ def mesh_texts():
     import minijax
     import minijax.numpy as jnp
     from minijax import P, grad, lax, pmap, shard_map, vmap
-    from minijax.replicas.sharded_maps import _programs
     from minijax.sharding import NamedSharding
+    from minijax.sharding.shard_map import _programs
 
     mesh = minijax.make_mesh((2, 1), ("x", "y"))
     x = np.arange(16, dtype="float32").reshape(4, 4)

@@ -61,11 +61,9 @@ def kernel_texts():
     """Return two kernels as LLVM is given them; no public name is needed for it."""
     import numpy as np
 
-    from minijax.kernels.kernel import Kernel, apply, fold, load
-    from minijax.kernels.parts import Affine, Parameter, Store
-    from minijax.llvm.schedules import kernel_function
-    from minijax.llvm.targets import forced_target
-    from minijax.vectors import kernels  # noqa: F401 - hands its program in
+    from minijax.kernels.ir import Affine, Parameter, Store
+    from minijax.kernels.loop_nests import Kernel, apply, fold, load
+    from minijax.llvm.targets import forced_target, kernel_function
 
     x, out = (Parameter(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
     place = Affine(0, (100, 1))

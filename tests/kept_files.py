@@ -22,7 +22,7 @@ import numpy as np
 
 import minijax
 import minijax.numpy as jnp
-from minijax.calls import object_cache
+from minijax.dispatch import compilation_cache as object_cache
 from minijax.training import checkpoints
 from tests.commands import options_of, reported
 

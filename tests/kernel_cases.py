@@ -14,15 +14,32 @@ import numpy as np
 
 import minijax
 from minijax.jitting.compilation import Interpreter, without_waste
-from minijax.kernels.backends import KernelProgram
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load
-from minijax.kernels.parts import Affine, Guard, Parameter, Store, Term, Update, union
-from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
-from minijax.kernels.views import collapse, running
+from minijax.kernels.builder import collapse, running
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.ir import (
+    Affine,
+    Guard,
+    Parameter,
+    Store,
+    Term,
+    Update,
+    foldings,
+    in_registers,
+    scalar_ops,
+    union,
+)
+from minijax.kernels.loop_nests import (
+    Kernel,
+    apply,
+    constant,
+    fold,
+    index,
+    interpret,
+    load,
+)
+from minijax.kernels.lowering import KernelProgram
+from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
-from minijax.llvm.kernel_text import emit_llvm
 from tests import array_cases as cases
 from tests import emission_cases
 from tests.commands import options_of, reported

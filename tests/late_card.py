@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from minijax.gpu.operations import PRELUDE
+from minijax.gpu.cuda_source import PRELUDE
 from minijax_book.emulator import Module
 from minijax_book.emulator.cupy_card import EmulatedCuPy, Function
 from tests import cuda_sources

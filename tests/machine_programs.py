@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 
 import minijax
-from minijax.arrays.checks import to_real
 from minijax.arrays.dtypes import is_inexact
+from minijax.arrays.numerics import to_real
 from minijax.jitting.arguments import is_deleted
 from minijax.tree_util import tree_map
 from tests import random_control

@@ -10,18 +10,22 @@ import sys
 
 import numpy as np
 
-from minijax.kernels.backends import Memory
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.kernel import Kernel, apply, fold, load
-from minijax.kernels.loop_nests import loop_nest
-from minijax.kernels.parts import Affine, Combine, Loop, Parameter, Start, Store
-from minijax.kernels.program_steps import Launch, LoweredProgram
-from minijax.kernels.scalar_ops import foldings, scalar_ops
-from minijax.kernels.views import Buffer
-from minijax.memory.backend import CallMemory, offsets_of
-from minijax.memory.checking import check_plan
-from minijax.memory.liveness import lifetimes
-from minijax.memory.planning import plan
+from minijax.kernels.builder import Buffer
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.ir import (
+    Affine,
+    Combine,
+    Loop,
+    Parameter,
+    Start,
+    Store,
+    foldings,
+    scalar_ops,
+)
+from minijax.kernels.loop_nests import Kernel, apply, fold, load, loop_nest
+from minijax.kernels.lowering import Launch, LoweredProgram, Memory
+from minijax.memory.allocator import CallMemory, check_plan, offsets_of
+from minijax.memory.buffer_assignment import lifetimes, plan
 from tests.commands import options_of
 
 FLOAT, WIDE, BYTES = map(np.dtype, ("float32", "float64", "uint8"))

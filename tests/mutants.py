@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from minijax import clear_caches
-from minijax.fusion import loops as common_loops
-from minijax.kernels import building as kernel_building
-from minijax.llvm import folds as vector_folds
-from minijax.llvm import loads_and_stores as vector_memory
-from minijax.vectors import kernels as vector_kernels
-from minijax.windows import tap_lowering
+from minijax.fusion import greedy as common_loops
+from minijax.kernels import builder as kernel_building
+from minijax.llvm import vectors as vector_folds
+from minijax.llvm import vectors as vector_memory
+from minijax.vectorization import schedules as vector_kernels
+from minijax.windows import convolution_tiles as tap_lowering
 
 _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 

@@ -5,8 +5,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray, typeof
-from minijax.discovery import operands, operations, recording, tiers
+from minijax.arrays.array import ShapedArray, typeof
+from minijax.autojitting import autojit as operands
+from minijax.autojitting import autojit as operations
+from minijax.autojitting import autojit as recording
+from minijax.autojitting import autojit as tiers
 
 
 @contextmanager

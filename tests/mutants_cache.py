@@ -5,9 +5,9 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from minijax.arrays.settings import config
-from minijax.calls import object_cache
-from minijax.calls.object_cache import CODE, HEAD, key_of
+from minijax.arrays.dtypes import config
+from minijax.dispatch import compilation_cache as object_cache
+from minijax.dispatch.compilation_cache import CODE, HEAD, key_of
 from minijax.llvm.compiler import Library
 from tests.test_llvm_compiler import TEXT, call
 

@@ -15,10 +15,9 @@ import numpy as np
 import minijax
 from minijax import lax
 from minijax.arrays.array import computations, impl_rules, primitive_rules, shape_rules
-from minijax.emitted.elementwise import expression
-from minijax.emitted.emission import python_rules
-from minijax.lax.conversion import astype
-from minijax.numpy import arithmetic
+from minijax.lax.arithmetic import astype
+from minijax.numpy import ufuncs as arithmetic
+from minijax.python_backend.codegen import expression, python_rules
 from tests.mutants import fresh_caches
 
 
@@ -31,8 +30,8 @@ def uncounted_places():
 
     places = [
         "minijax.lax.reductions.check_places",
-        "minijax.emitted.arrays.countable",
-        "minijax.kernels.rules.countable",
+        "minijax.python_backend.codegen_rules.countable",
+        "minijax.kernels.lowering.countable",
     ]
     one, two, three = [mock.patch(place, anything) for place in places]
     with fresh_caches(), one, two, three:

@@ -14,14 +14,15 @@ MUTANTS = {
     # been imported, and in which order.
     "changes of nests as they come": """
 import sys
-import minijax.vectors.kernels as kernels
+import minijax.vectorization.schedules as kernels
 
 ALL, FEW = kernels.PASSES, (kernels.with_vectors, kernels.with_marks)
 
 class AsTheyCome:
     def __iter__(self):
         names = [*sys.modules]
-        first, other = "minijax.calls.gated_functions", "minijax.windows.pooling"
+        first = "minijax.dispatch.fastpath_functions"
+        other = "minijax.windows.reduce_window"
         early = first in names and names.index(first) < names.index(other)
         return iter(ALL if early else FEW)
 
@@ -63,8 +64,9 @@ import minijax._lazy
 from minijax._registry import Registry
 
 Registry.__setitem__ = lambda table, key, value: table.enter(key, value)
-import minijax.indexing.updates
-from minijax.operators import methods, syntax
+import minijax.numpy.indexing
+from minijax.numpy import operators as methods
+from minijax.numpy import array_methods as syntax
 
 syntax.register({"at": methods.at})
 """,

@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from unittest.mock import patch
 
 from minijax import clear_caches, lax
-from minijax.passes import common_subexpressions, identities
-from minijax.passes.common_subexpressions import SHARING
-from minijax.passes.identities import IDENTITIES, Identity, using
-from minijax.passes.rearranging import EXACT
-from minijax.passes.sweeping import INSIDE, put, sweeping
+from minijax.passes import simplification as common_subexpressions
+from minijax.passes import simplification as identities
+from minijax.passes.pipeline import EXACT
+from minijax.passes.rewriting import INSIDE, put, sweeping
+from minijax.passes.simplification import IDENTITIES, SHARING, Identity, using
 
 
 def _join_without_empty(sweep, eqn):

@@ -17,19 +17,14 @@ from collections import Counter
 
 import numpy as np
 
-from minijax.kernels.checking import NestError, check_nest
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Node
-from minijax.kernels.loop_nests import print_nest
-from minijax.kernels.parts import Combine, Loop, Start, Store, steps_inside
-from minijax.llvm.kernel_text import module_text
-from minijax.llvm.schedules import scheduled
-from minijax.llvm.targets import TargetLibrary, current_target, forced_target
-from minijax.threads.ranges import shared_nest, unit_of
-from minijax.vectors.held_rows import Keep, Recall
-from minijax.vectors.kernels import vector_nest
-from minijax.vectors.streaming import Stream
-from minijax.vectors.transposing import Tile
+from minijax.kernels.checker import NestError, check_nest
+from minijax.kernels.ir import Combine, Loop, Start, Store, steps_inside
+from minijax.kernels.loop_nests import Node, interpret, print_nest
+from minijax.llvm.codegen import module_text
+from minijax.llvm.targets import TargetLibrary, current_target, forced_target, scheduled
+from minijax.threads.parallel_loops import shared_nest, unit_of
+from minijax.vectorization.row_schedules import Keep, Recall, Stream
+from minijax.vectorization.schedules import Tile, vector_nest
 from tests import kernel_cases
 from tests import vector_cases as cases
 from tests.commands import options_of, reported

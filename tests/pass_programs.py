@@ -16,7 +16,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.arrays.dtypes import kind_of
-from minijax.jaxprs.checking import check_jaxpr
+from minijax.jaxprs.checker import check_jaxpr
 from minijax.passes.pipeline import passes, simplify
 from tests.pass_cases import adds_in_loops, difference, evaluated
 

@@ -20,7 +20,7 @@ import numpy as np
 import minijax
 from minijax.arrays.array import asarray_impl
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
-from minijax.lax.conversion import astype
+from minijax.lax.arithmetic import astype
 from tests.commands import options_of
 from tests.corpus import as_function
 from tests.program_writer import Program, Types, namespace

@@ -347,7 +347,7 @@ def distance(ours, theirs, loose):
 
 def converted(package, x):
     """Return JAX's array as ours, of the same weak type."""
-    from minijax.lax.conversion import astype
+    from minijax.lax.arithmetic import astype
 
     x, weak = np.asarray(x), x.weak_type
     return astype(package.names["jnp"].asarray(x), x.dtype, weak)

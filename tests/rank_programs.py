@@ -17,8 +17,8 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import P, config, grad, jit, lax, make_mesh, pmap, shard_map, vmap
+from minijax.distributed import latency_hiding as schedules
 from minijax.experimental import multihost_utils
-from minijax.overlap import schedules
 from minijax.sharding import NamedSharding
 
 CASES = {}

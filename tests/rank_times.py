@@ -26,8 +26,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import P, config, grad, jit, lax, make_mesh, pmap, shard_map
-from minijax.ranks.engines import allreduce
-from minijax.ranks.processes import world_here
+from minijax.distributed.processes import allreduce, world_here
 from minijax.sharding import NamedSharding
 
 

@@ -17,16 +17,15 @@ import sys
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl
-from minijax.arrays.avals import typeof
+from minijax.arrays.array import ArrayImpl, asarray_impl, typeof
+from minijax.cpu_backend import backend as cpu_backend
+from minijax.cpu_backend import program_codegen as steps_text
 from minijax.jitting.arguments import is_deleted
-from minijax.jitting.costs import nbytes
-from minijax.kernels import backends as kernel_backends
-from minijax.machine import backend as cpu_backend
-from minijax.machine import steps_text
-from minijax.memory import arenas
-from minijax.memory import backend as planned_backend
-from minijax.memory import results as result_memory
+from minijax.jitting.stages import nbytes
+from minijax.kernels import lowering as kernel_backends
+from minijax.memory import allocator as planned_backend
+from minijax.memory import allocator as result_memory
+from minijax.memory import buffer_assignment as arenas
 
 GUARD, ALIGNMENT, NONSENSE = 192, 64, 0xA5
 BYTES = np.dtype(np.uint8)

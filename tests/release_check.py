@@ -27,12 +27,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOR_TESTS = ["pytest", "hypothesis", "ml_dtypes", "mpmath"]
 CHOSEN = """
-    arrays_array batching_trace branches_while_loops callbacks_primitives calls_gate
-    calls_gated_functions calls_object_cache calls_object_layout calls_words
-    diagnostics_tracebacks diagnostics_user_lines discovery_automatic
-    distributions_sampling forward_trace jaxprs_jaxpr jitting_api machine_host_steps
-    newcomer_programs randomness_keys replicas reverse_gradients scans_loops
-    threads_environment training tree_util
+    arrays_array batching_vmap_trace control_flow_while_loops
+    callbacks_callback_primitives dispatch_fastpath_gate dispatch_fastpath_functions
+    dispatch_compilation_cache dispatch_lowlevel_object_layout
+    dispatch_lowlevel_words diagnostics_tracebacks diagnostics_tracebacks_user_lines
+    autojitting_autojit distributions_inversion_sampling forward_mode_jvp_trace
+    jaxprs_jaxpr jitting_api cpu_backend_program_codegen_host_steps
+    newcomer_programs prng_keys sharding_replicas
+    reverse_mode_backward_pass_gradients scans_loops threads_environment training
+    tree_util
 """.split()
 _KEPT = re.compile(r"PIP_\w+|\w+_proxy|SSL_CERT_FILE", re.IGNORECASE)
 

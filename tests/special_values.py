@@ -23,8 +23,7 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.arrays.array import shape_rules
-from minijax.arrays.avals import ShapedArray
+from minijax.arrays.array import ShapedArray, shape_rules
 from tests.arity import PUBLIC, arity
 from tests.array_cases import DTYPES, dtype_of
 from tests.commands import options_of, reported

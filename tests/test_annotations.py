@@ -8,7 +8,7 @@ import pytest
 
 import minijax
 from minijax.llvm.targets import forced_target, host_target
-from minijax.vectors import held_rows
+from minijax.vectorization import row_schedules as held_rows
 from tests import annotations
 from tests.annotations import ANNOTATIONS, Recorded, child, nest_without, problems
 from tests.backends_here import HERE

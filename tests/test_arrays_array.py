@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import pkgutil
 import weakref
 from importlib import import_module
 
@@ -15,16 +14,16 @@ from hypothesis.extra import numpy as hnp
 from minijax import lax
 from minijax.arrays.array import (
     ArrayImpl,
+    ShapedArray,
     asarray_impl,
     asbuffer,
     computations,
     primitive_rules,
     shape_rules,
+    typeof,
 )
-from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.placement import devices
-from minijax.arrays.settings import enable_x64
+from minijax.arrays.devices import devices
+from minijax.arrays.dtypes import canonicalize_dtype, enable_x64
 from minijax.core import Primitive, Tracer, impl_rules
 from minijax.dlpack import from_dlpack, is_supported_dtype
 from minijax.errors import UnexpectedTracerError
@@ -171,7 +170,6 @@ def test_evaluate_asks_the_shape_rule_first():
 
 
 def test_no_warnings_from_arithmetic():
-    from minijax import lax
 
     big = np.float32([3e38, -1, 0])
     lax.mul(big, big), lax.log(big), lax.div(big, np.zeros(3, np.float32))
@@ -182,7 +180,6 @@ def test_no_warnings_from_arithmetic():
 @pytest.mark.parametrize("program", cases.PROGRAMS)
 def test_programs_run_and_are_frozen(program):
     import minijax
-    from minijax import lax
 
     names = cases.environment(minijax, lax, asarray_impl)
     results = eval(program, names)
@@ -201,7 +198,6 @@ def aval_of_buffer(array):
 @pytest.mark.parametrize("program", cases.MISTAKES)
 def test_mistakes_are_told(program):
     import minijax
-    from minijax import lax
 
     expected = (TypeError, ValueError, IndexError, AttributeError, RuntimeError)
     with pytest.raises(expected) as caught:
@@ -287,8 +283,7 @@ def test_arrays_are_not_lent_to_other_devices():
 
 
 def test_the_floor_has_the_ninety_five_primitives_that_its_pages_speak_of():
-    found = pkgutil.iter_modules(lax.__path__)
-    names = [module.name for module in found if not module.ispkg]  # those fill later
+    names = "arithmetic", "elementwise", "reductions", "shapes"
     modules = [import_module(f"minijax.lax.{name}") for name in names]
     values = [value for module in modules for value in vars(module).values()]
     primitives = {value for value in values if isinstance(value, Primitive)}

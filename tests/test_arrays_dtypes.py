@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minijax.arrays import dtypes, lattice
-from minijax.arrays.settings import enable_x64
-from minijax.lax.promotion import promote_types
+from minijax.arrays import array as lattice
+from minijax.arrays import dtypes
+from minijax.arrays.dtypes import enable_x64
+from minijax.lax.reductions import promote_types
 
 TABLE = json.loads((Path(__file__).parent / "data" / "promotion.json").read_text())
 NODES = list(lattice.ABOVE)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from minijax import lax
-from minijax.batching.trace import vmap
+from minijax.batching.vmap import vmap
 from minijax.core import eval_jaxpr
-from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.pytrees.forward_api import jvp
+from minijax.jaxprs.jaxpr import make_jaxpr
+from minijax.pytrees.api_util import jvp
 
 F32 = np.dtype("float32")
 RNG = np.random.default_rng(7)

@@ -88,7 +88,7 @@ def test_quitting_ends_the_program(word):
 def test_frames_of_the_package_on_request():
     [where, _] = session(program(jit), "where", "c", filter_frames=False)
     [filtered, _] = session(program(jit), "where", "c")
-    assert "jitting/functions.py" in where and "jitting/functions.py" not in filtered
+    assert "jitting/api.py" in where and "jitting/api.py" not in filtered
 
 
 def test_awkward_variables():

@@ -6,8 +6,8 @@ import pytest
 from minijax import jit
 from minijax import numpy as jnp
 from minijax.extend.core import Primitive
-from minijax.kernels.building import KernelBuilder
-from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.builder import KernelBuilder
+from minijax.kernels.lowering import kernel_rules
 from tests.backends_here import HERE
 
 F32, INT64 = np.float32, np.dtype("int64")

@@ -5,8 +5,8 @@ import pytest
 import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.choices import for_card
-from minijax.kernels.program_steps import lower
+from minijax.gpu.schedules import for_card
+from minijax.kernels.lowering import lower
 from tests import cuda_compiles
 from tests.cuda_cases import source_of
 from tests.cuda_compiles import (

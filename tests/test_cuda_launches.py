@@ -6,8 +6,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit
-from minijax.cuda.launched_steps import BlockLoop, launches_in, rows_are_aligned
-from minijax.cuda.programs import steps_for_card
+from minijax.cuda.device import steps_for_card
+from minijax.cuda.program_steps import BlockLoop, launches_in, rows_are_aligned
 from minijax_book import emulator
 from tests import cuda_programs
 from tests.commands import LONG

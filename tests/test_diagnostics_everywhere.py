@@ -11,8 +11,8 @@ import pytest
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.diagnostics import frames
-from minijax.diagnostics.frames import steps_of
+from minijax.diagnostics import source_info as frames
+from minijax.diagnostics.source_info import steps_of
 
 V = np.ones(3, np.float32)
 

@@ -10,10 +10,10 @@ import pytest
 import minijax
 from minijax import numpy as jnp
 from minijax._registry import Registry
-from minijax.arrays.settings import config
+from minijax.arrays.dtypes import config
 from minijax.core import methods
-from minijax.diagnostics import public_guards
-from minijax.diagnostics.frames import steps_of
+from minijax.diagnostics import error_messages as public_guards
+from minijax.diagnostics.source_info import steps_of
 from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace
 
 V = np.ones(3, np.float32)

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 from minijax import _lazy, _public
 
-DEPTH = "passes functions vectors matmul calls threads sorting windows randomness"
-DEPTH += " distributions spmd teams ranks overlap loop_sums"
+DEPTH = "passes elementary_functions vectorization matmul dispatch threads sorting"
+DEPTH += " windows prng distributions spmd collectives distributed"
 deep = tuple(f"minijax.{name}." for name in DEPTH.split())
 _public.REGISTERS[:] = [name for name in _public.REGISTERS if not name.startswith(deep)]
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax
-from minijax.machine.backend import CPUProgram
+from minijax.cpu_backend.backend import CPUProgram
 
 def loss(w, x, y):
     residual = jnp.tanh(x @ w) - y

@@ -9,9 +9,9 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.arrays.placement import host_device
+from minijax.arrays.devices import host_device
 from minijax.experimental import io_callback
-from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.types import Latest
 from minijax.jitting import compilation
 from minijax.jitting.compilation import Interpreter, default_backends
 from tests import corpus

@@ -17,15 +17,20 @@ from minijax import (
     pure_callback,
     value_and_grad,
 )
+from minijax.cpu_backend.program_codegen import with_own_results
 from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse, uses_of
 from minijax.fusion.merging import Merger
-from minijax.kernels.backends import KernelProgram
-from minijax.kernels.checking import check_kernel
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.ir import Loop, traffic
 from minijax.kernels.loop_nests import loop_nest
-from minijax.kernels.parts import Loop, traffic
-from minijax.kernels.program_steps import Evaluate, Launch, LoweredProgram, lower
+from minijax.kernels.lowering import (
+    Evaluate,
+    KernelProgram,
+    Launch,
+    LoweredProgram,
+    lower,
+)
 from minijax.llvm.targets import TARGETS, current_target
-from minijax.machine.executables import with_own_results
 from minijax.passes.pipeline import simplify
 from tests import fusion_cases
 from tests.fusion_cases import FusedProgram, compare

@@ -5,8 +5,8 @@ import pytest
 import minijax.numpy as jnp
 from minijax import enable_x64, grad, lax, make_jaxpr
 from minijax.fusion.greedy import fuse_greedily
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.program_steps import LoweredProgram, lower
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.lowering import LoweredProgram, lower
 from minijax.llvm.targets import current_target
 from tests import fusion_cases
 from tests.fusion_cases import FusedProgram

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from minijax.fusion.merging import same_bits, through_memory
-from minijax.kernels.building import KernelBuilder
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.parts import Parameter
-from minijax.kernels.views import Buffer, whole
+from minijax.kernels.builder import Buffer, KernelBuilder, whole
+from minijax.kernels.ir import Parameter
+from minijax.kernels.loop_nests import interpret
 from tests import array_cases as cases
 
 F32 = np.dtype("float32")

@@ -8,7 +8,7 @@ import pytest
 import minijax
 from book.tools.source import ROOT
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.program_steps import Launch, lower
+from minijax.kernels.lowering import Launch, lower
 from tests import corpus
 
 PAGE = (ROOT / "book" / "grammars.md").read_text(encoding="utf-8")

@@ -6,8 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from minijax.llvm.schedules import kernel_function
-from minijax.llvm.targets import forced_target
+from minijax.llvm.targets import forced_target, kernel_function
 from tests import import_orders, mutants, mutants_package, vector_cases
 
 F32 = np.dtype("float32")
@@ -18,7 +17,7 @@ forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked 
 def test_texts_are_the_same():
     """Low floors first, high ones, at random; and with one module that registers."""
     alone = random.Random(0).sample(import_orders.registering(), 1)
-    alone += ["minijax.vectors.kernels", "minijax.vectors.streaming"]
+    alone += ["minijax.vectorization.schedules", "minijax.vectorization.row_schedules"]
     orders = [*import_orders.orders(seed=0, count=2), *[[name] for name in alone]]
     assert import_orders.compare(orders) == []
 

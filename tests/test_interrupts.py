@@ -19,7 +19,9 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, profiler
 from minijax._lazy import _at_rest, _lock
-from minijax.arrays.settings import config
+from minijax.arrays.config import any_promotion, wanted
+from minijax.arrays.dtypes import config
+from minijax.autojitting.autojit import as_recorded, switches
 from minijax.core import (
     EvalTrace,
     _current_trace,
@@ -27,18 +29,16 @@ from minijax.core import (
     set_current_trace,
     watchers,
 )
-from minijax.discovery.operations import as_recorded, switches
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
 from minijax.extents import in_force
-from minijax.forgetting.remembering import caches
-from minijax.mesh_maps.workers import being, here
 from minijax.profiler.spans import _recordings
-from minijax.replicas.meshes import _mesh_set
+from minijax.rematerialization.caching import caches
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
-from minijax.spmd.notes import notes_here, noting
-from minijax.switches.promotion import any_promotion, wanted
+from minijax.sharding.manual_axes import being, here
+from minijax.sharding.named_sharding import _mesh_set
+from minijax.spmd.lockstep import notes_here, noting
 from tests.emulated_card import emulated_gpu
 from tests.interrupts import interrupted, places
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minijax import lax
-from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.array import ShapedArray, typeof
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -13,9 +13,9 @@ from minijax.jaxprs.jaxpr import (
     Var,
     eval_jaxpr,
     jaxpr_as_fun,
+    make_jaxpr,
 )
-from minijax.jaxprs.printing import jaxprs_in_params, subjaxprs
-from minijax.jaxprs.staging_api import make_jaxpr
+from minijax.jaxprs.pretty_printer import jaxprs_in_params, subjaxprs
 
 VECTOR = ShapedArray((3,), np.float32)
 

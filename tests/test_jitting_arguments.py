@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from minijax.forgetting.remembering import key_of_value
 from minijax.jitting.arguments import (
     Static,
     chosen,
     positional,
     signature_of,
 )
+from minijax.rematerialization.caching import key_of_value
 
 
 def f(a, b, /, c, d=1, *, e=2):

@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax.jaxprs.checking import check_jaxpr
+from minijax.jaxprs.checker import check_jaxpr
 from minijax.jitting.primitive import jit_p
 from tests.commands import some
 

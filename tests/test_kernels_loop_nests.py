@@ -2,9 +2,16 @@
 
 import numpy as np
 
-from minijax.kernels.kernel import Kernel, Node, apply, fold, load
-from minijax.kernels.loop_nests import loop_nest, print_nest
-from minijax.kernels.parts import Affine, Combine, Loop, Parameter, Start, Store
+from minijax.kernels.ir import Affine, Combine, Loop, Parameter, Start, Store
+from minijax.kernels.loop_nests import (
+    Kernel,
+    Node,
+    apply,
+    fold,
+    load,
+    loop_nest,
+    print_nest,
+)
 from tests.kernel_cases import random_kernels
 
 F32 = np.dtype("float32")

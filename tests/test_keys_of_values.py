@@ -15,8 +15,8 @@ from minijax import numpy as jnp
 from minijax.arrays.array import shape_rules
 from minijax.core import impl_rules
 from minijax.extend.core import Primitive
-from minijax.forgetting.remembering import key_of_params, key_of_value
 from minijax.jitting.arguments import Static
+from minijax.rematerialization.caching import key_of_params, key_of_value
 
 
 class Two(NamedTuple):

@@ -6,13 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import Kernel, apply, fold, load
-from minijax.kernels.parts import Affine, Guard, Parameter, Store
-from minijax.kernels.views import collapse
+from minijax.kernels.builder import collapse
+from minijax.kernels.ir import Affine, Guard, Parameter, Store
+from minijax.kernels.loop_nests import Kernel, apply, fold, load
+from minijax.llvm.codegen import emit_llvm, module_text
 from minijax.llvm.compiler import Library
-from minijax.llvm.kernel_text import emit_llvm, module_text
-from minijax.llvm.schedules import kernel_function
-from minijax.llvm.targets import TargetLibrary, current_target
+from minijax.llvm.targets import TargetLibrary, current_target, kernel_function
 
 FAR = 2**33  # elements; their places take 34 bits, their addresses 36
 NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # promised, with no reserve

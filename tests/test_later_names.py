@@ -4,8 +4,7 @@ import importlib
 
 import pytest
 
-from minijax._later import LATER
-from minijax._moved import ABSENT
+from minijax._missing_names import ABSENT, LATER
 from tests.public_names import found_in, recorded
 
 NAMES = [(package, name) for package in LATER for name in LATER[package].split()]

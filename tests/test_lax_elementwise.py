@@ -10,11 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
-from minijax.arrays.array import asarray_impl, shape_rules
-from minijax.arrays.avals import typeof
+from minijax.arrays.array import asarray_impl, shape_rules, typeof
 from minijax.arrays.numerics import log_gamma
+from minijax.lax.arithmetic import unify
 from minijax.lax.elementwise import add_any
-from minijax.lax.factories import unify
 from tests import array_cases as cases
 
 INF, NAN = np.inf, np.nan

@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.lax.reductions import check_places
 from tests import array_cases as cases
-from tests.test_lax_shaping import SHAPES, same
+from tests.test_lax_shapes_shaping import SHAPES, same
 
 NUMPY = {
     "reduce_sum": np.sum, "reduce_prod": np.prod, "reduce_max": np.max,

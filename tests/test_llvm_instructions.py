@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.functions import elementary
-from minijax.kernels.scalar_ops import LIBRARY, scalar_ops
-from minijax.llvm.halves import half_function
+from minijax.elementary_functions import real_functions as elementary
+from minijax.kernels.ir import LIBRARY, scalar_ops
 from minijax.llvm.instructions import (
+    LLVMFunction,
     forgetting,
+    half_function,
     instruction,
     instructions,
     operation,
+    splat,
+    type_of,
 )
 from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
-from minijax.llvm.types import splat, type_of
-from minijax.llvm.writing import LLVMFunction
-from minijax.vectors.functions import function_texts
+from minijax.vectorization.vector_functions import function_texts
 from tests.commands import LONG
 
 F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
@@ -301,7 +302,7 @@ def test_nothing_else_remembers_instructions():
     known = {forget.__self__ for forget in forgetting}
     found = set()
     for name, module in [*sys.modules.items()]:
-        if name.startswith(("minijax.llvm", "minijax.vectors", "minijax.matmul")):
+        if name.startswith(("minijax.llvm", "minijax.vectorization", "minijax.matmul")):
             values = [x for x in vars(module).values() if hasattr(x, "cache_clear")]
             found |= {x for x in values if x.__module__ == name}
     others = {f"{x.__module__}.{x.__name__}" for x in found - known}
@@ -314,5 +315,5 @@ NOT_OF_INSTRUCTIONS = {
     "minijax.matmul.gemm.library",
     "minijax.llvm.targets.host_target",
     "minijax.llvm.compiler.host",
-    "minijax.vectors.transposing.square_function",
+    "minijax.vectorization.schedules.square_function",
 }

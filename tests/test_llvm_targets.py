@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from minijax import jit
-from minijax.arrays.settings import config
+from minijax.arrays.dtypes import config
 from minijax.jitting.compilation import backends
-from minijax.kernels.scalar_ops import scalar_ops
+from minijax.kernels.ir import scalar_ops
 from minijax.llvm.targets import (
     TARGETS,
     TargetLibrary,

@@ -7,16 +7,16 @@ import time
 import numpy as np
 import pytest
 
-from minijax.forgetting.remembering import made_once
+from minijax.collectives import all_reduce as exchange_steps
 from minijax.llvm.targets import host_target
 from minijax.matmul import gemm
-from minijax.matmul.tiles import Tile
-from minijax.pytrees.node_kinds import _namedtuple_kind, node_kinds
-from minijax.replicas import named_shardings
+from minijax.matmul.gemm import Tile
+from minijax.pytrees.registry import _namedtuple_kind, node_kinds
+from minijax.rematerialization.caching import made_once
 from minijax.sharding import Mesh, NamedSharding, PartitionSpec
-from minijax.sorting import radix
-from minijax.teams import exchange_steps
-from minijax.windows import tap_products
+from minijax.sharding import named_sharding as named_shardings
+from minijax.sorting import radix_sort as radix
+from minijax.windows import convolution_tiles as tap_products
 
 FLOAT, TARGET = np.dtype("float32"), host_target()
 TILE = Tile(2, 2, 8, FLOAT)

@@ -8,11 +8,10 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.kernels.program_steps import lower
-from minijax.llvm.kernel_text import module_text
+from minijax.kernels.lowering import lower
+from minijax.llvm.codegen import module_text
+from minijax.llvm.instructions import LLVMFunction
 from minijax.llvm.targets import TargetLibrary, forced_target, host_target
-from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.calls import signature, write_call
 from minijax.matmul.gemm import (
     LIMITS,
     Limits,
@@ -20,10 +19,10 @@ from minijax.matmul.gemm import (
     function,
     library,
     name_of_gemm,
+    tile_of,
     workspace,
 )
-from minijax.matmul.lowering import Product, halves_of
-from minijax.matmul.tiles import tile_of
+from minijax.matmul.lowering import Product, halves_of, signature, write_call
 
 LONG = np.dtype("int32")
 

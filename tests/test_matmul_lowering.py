@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
-from minijax.kernels.program_steps import Evaluate, Launch, lower
+from minijax.kernels.lowering import Evaluate, Launch, lower
 from minijax.matmul.lowering import Product
 from tests.kernel_cases import alike
 

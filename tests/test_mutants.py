@@ -8,7 +8,7 @@ SEEDS = range(60)  # the first share of `tests.test_hunt`
 
 
 def wrong_kernels(chance=vector_cases.RowChance):
-    """What is wrong with the kernels that `tests.test_vectors_kernels` draws."""
+    """What is wrong with the kernels that the tests of schedules draw."""
     met = kernel_cases.of_random_kernels(19, 60, chance)
     library = vector_cases.vector_library(vector_cases.target_of(""))
     return kernel_cases.differences(met, library)

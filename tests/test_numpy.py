@@ -17,8 +17,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax._public import PUBLIC
-from minijax.arrays.array import shape_rules
-from minijax.arrays.avals import typeof
+from minijax.arrays.array import shape_rules, typeof
 from minijax.core import Array, Trace, Tracer, set_current_trace
 from tests import numpy_cases as cases
 

@@ -8,10 +8,10 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
-from minijax.jaxprs.checking import JaxprTypeError, check_jaxpr
-from minijax.jaxprs.printing import subjaxprs
+from minijax.jaxprs.checker import JaxprTypeError, check_jaxpr
+from minijax.jaxprs.pretty_printer import subjaxprs
 from minijax.passes.pipeline import passes, simplify
-from minijax.passes.sweeping import Sweep
+from minijax.passes.rewriting import Sweep
 from tests import corpus, mutants_passes, pass_programs
 from tests.commands import LONG, blocks
 from tests.pass_cases import adds_in_loops, difference, evaluated
@@ -444,7 +444,7 @@ def test_complex_products_do_not_commute():
 def test_conversions():
     """Each chain of two conversions, on the worst numbers of its first dtype."""
     from minijax.arrays.dtypes import DTYPES
-    from tests.test_passes_identities import nasty
+    from tests.test_passes_simplification_identities import nasty
 
     with minijax.enable_x64(True), np.errstate(all="ignore"):
         for first in DTYPES:

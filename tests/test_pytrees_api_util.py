@@ -5,10 +5,9 @@ import functools
 import numpy as np
 import pytest
 
-from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_checks import resolve_argnums
-from minijax.pytrees.call_names import argument_names
-from minijax.pytrees.operations import flatten_axes
+from minijax.pytrees.api_util import FlatCall, argument_names, flatten_like
+from minijax.pytrees.argument_checks import resolve_argnums
+from minijax.pytrees.tree_operations import flatten_axes
 from minijax.tree_util import tree_structure
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.machine.backend import CPUProgram
+from minijax.cpu_backend.backend import CPUProgram
 from tests.red_zones import GUARD, LAYOUTS, NONSENSE, RedZones
 
 

@@ -16,21 +16,19 @@ import pytest
 import minijax
 from book.tools import pages
 from minijax import lax, linear_transpose, make_jaxpr
-from minijax.arrays.array import shape_rules
-from minijax.arrays.avals import typeof
-from minijax.batching.rules import vmap_rules
-from minijax.batching.trace import program_primitives
-from minijax.branches.rewiring import empty_p
+from minijax.arrays.array import shape_rules, typeof
+from minijax.batching.vmap import program_primitives, vmap_rules
+from minijax.control_flow.common import empty_p
 from minijax.core import Primitive, RuleTable, impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
-from minijax.forgetting.programs import dce_rules
-from minijax.forward.rules import instantiate, jvp_rules
-from minijax.forward.trace import jvp_flat
+from minijax.forward_mode.jvp import instantiate, jvp_flat, jvp_rules
 from minijax.jitting.compilation import compiled
-from minijax.linear.linearization import split_rules
-from minijax.reverse.transpose_rules import transpose_rules
-from minijax.reverse.transposition import transpose_rules as _same_table
-from tests import control_cases, forward_cases, test_batching_trace, transpose_cases
+from minijax.linearization.linearize import split_rules
+from minijax.rematerialization.jaxpr_transforms import dce_rules
+from minijax.reverse_mode.backward_pass import transpose_rules
+from minijax.reverse_mode.backward_pass import transpose_rules as _same_table
+from tests import control_cases, forward_cases, transpose_cases
+from tests import test_batching_vmap_trace as test_batching_trace
 from tests.backends_here import HERE, in_turn
 from tests.commands import some
 
@@ -38,22 +36,24 @@ for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)
 
 # They need a named axis: tests/test_batching_collectives.py and, backwards,
-# tests/test_reverse_backwards.py.
+# tests/test_reverse_mode_backward_pass.py.
 TALKING = {*test_batching_trace.COLLECTIVE, "axis_index"}
-# They call functions of Python: tests/test_callbacks_primitives.py.
+# They call functions of Python: tests/test_callbacks_callback_primitives.py.
 CALLING = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
-# They call functions with rules of their own: tests/test_own_rules_function_calls.py.
+# They call functions with rules of their own:
+# tests/test_custom_derivatives_custom_jvp_vjp_function_calls.py.
 RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"} | {
     "custom_vmap_call",
     "linear_call",
     "custom_linear_solve",
 }
-# They act on keys, which are no numbers: tests/test_randomness_keys.py and, for gamma,
-# tests/test_distributions_sampling.py.
+# They act on keys, which are no numbers: tests/test_prng_keys.py and, for gamma,
+# tests/test_distributions_inversion_sampling.py.
 KEYS = "seed wrap unwrap split fold_in bits clone gamma".split()
 KEYED = {f"random_{name}" for name in KEYS}
-# They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py
-# and, beside JAX, tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
+# They need a mesh of devices: tests/test_sharding_replicas.py,
+# tests/test_sharding_shardings.py and, beside JAX, tests/oracle/test_replicas.py and
+# tests/oracle/test_shardings.py.
 SPREAD = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding"}
 # It raises, or is a failure of an error value: tests/test_checkify.py.
 CHECKED = {"check"}
@@ -358,7 +358,7 @@ def pairing(xs, ys):
     return float(np.real(sum(np.sum(x * y) for x, y in wide)))
 
 
-# Of a sort, only what is no key is linear: tests/test_sorting_rules.py.
+# Of a sort, only what is no key is linear: tests/test_sorting_sort_rules.py.
 REVERSIBLE = [p for p in transpose_rules if p.name not in ("while", "sort")]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import minijax
 import minijax.numpy as jnp
 from minijax import disable_jit, jit, lax, make_jaxpr, vmap
-from minijax.scans.arguments import made_for
+from minijax.scans.step import made_for
 from minijax.tree_util import tree_structure
 from tests.scan_cases import CASES, ROWS, TABLE, X
 

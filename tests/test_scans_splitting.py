@@ -6,7 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, linearize, make_jaxpr
 from minijax.experimental import io_callback
-from minijax.scans.primitive import scan_p
+from minijax.scans.scan import scan_p
 from minijax.tree_util import tree_leaves
 from tests.scan_cases import MATRIX, ROWS, TABLE, X
 

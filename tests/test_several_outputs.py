@@ -8,9 +8,9 @@ from minijax import numpy as jnp
 from minijax.extend.core import Primitive
 from minijax.fusion.fusion_pass import fuse
 from minijax.interpreters import ad, batching
-from minijax.kernels.building import KernelBuilder
-from minijax.kernels.checking import KernelError, check_kernel
-from minijax.kernels.program_steps import kernel_rules, lower
+from minijax.kernels.builder import KernelBuilder
+from minijax.kernels.checker import KernelError, check_kernel
+from minijax.kernels.lowering import kernel_rules, lower
 from minijax.passes.pipeline import simplify
 from tests import mutants
 from tests.backends_here import HERE

@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
-from minijax.forgetting.programs import prune
+from minijax.rematerialization.jaxpr_transforms import prune
 
 
 def watched(x):

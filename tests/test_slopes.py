@@ -7,7 +7,7 @@ import pytest
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.forward.rules import jvp_rules, slope_rule
+from minijax.forward_mode.jvp import jvp_rules, slope_rule
 from tests.slopes import all_uneven, elementwise, uneven, unlike_at_few, weakness
 
 

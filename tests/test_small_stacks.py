@@ -8,7 +8,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.machine.steps_text import STACK
+from minijax.cpu_backend.program_codegen import STACK
 
 PROGRAM = """
 import threading

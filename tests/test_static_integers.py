@@ -14,7 +14,7 @@ import minijax.scipy.ndimage
 import minijax.scipy.signal
 import minijax.scipy.special
 import minijax.scipy.stats
-from minijax.arrays.checks import as_integer
+from minijax.arrays.numerics import as_integer
 from minijax.errors import ConcretizationTypeError
 from tests.static_integers import CALLS, KINDS, operands, outcome
 

@@ -14,32 +14,39 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
-from minijax.calls.words import word
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.program_steps import Launch, step_kinds
+from minijax.cpu_backend.backend import CPUProgram, write_launch
+from minijax.dispatch.lowlevel import word
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.loop_nests import interpret
+from minijax.kernels.lowering import Launch, step_kinds
+from minijax.llvm.codegen import module_text
 from minijax.llvm.compiler import Library
-from minijax.llvm.kernel_text import module_text
-from minijax.llvm.schedules import kernel_function
-from minijax.llvm.targets import TargetLibrary, current_target
-from minijax.machine.backend import CPUProgram
-from minijax.machine.step_writers import write_launch
-from minijax.matmul.calls import write_product_step
-from minijax.matmul.lowering import Product
-from minijax.threads import pool_code
-from minijax.threads.atomics import PAUSES, added, pause_text, quotient, seen, swapped
-from minijax.threads.cores import _count, available
-from minijax.threads.partial_folds import in_two
-from minijax.threads.pool import Pool, place_of_share, pool, pool_text
-from minijax.threads.pool_table import Helper, Shared
-from minijax.threads.ranges import (
+from minijax.llvm.targets import TargetLibrary, current_target, kernel_function
+from minijax.matmul.lowering import Product, write_product_step
+from minijax.threads import pool as pool_code
+from minijax.threads.atomics import (
+    PAUSES,
+    Helper,
+    Shared,
+    _count,
+    added,
+    available,
+    pause_text,
+    quotient,
+    seen,
+    swapped,
+)
+from minijax.threads.parallel_loops import (
+    LONG,
+    in_shares,
     outermost,
     range_function,
     time_of_kernel,
     unit_of,
 )
-from minijax.threads.shared_text import LONG, in_shares
-from minijax.vectors.streaming import Stream
+from minijax.threads.pool import Pool, place_of_share, pool, pool_text
+from minijax.threads.split_reductions import in_two
+from minijax.vectorization.row_schedules import Stream
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
@@ -434,8 +441,8 @@ def results(f, shapes, dtype="float32"):
 @pytest.fixture
 def small(monkeypatch):
     """All that can be shared is shared."""
-    monkeypatch.setattr("minijax.threads.shared_text.LONG", 0)
-    monkeypatch.setattr("minijax.threads.shared_text.SHORT", 0.001)
+    monkeypatch.setattr("minijax.threads.parallel_loops.LONG", 0)
+    monkeypatch.setattr("minijax.threads.parallel_loops.SHORT", 0.001)
 
 
 @pytest.fixture
@@ -466,7 +473,7 @@ def test_short_steps_are_not_shared():
 
 
 def test_without_a_pool(small, monkeypatch):
-    monkeypatch.setattr("minijax.threads.shared_text.place_of_share", lambda: None)
+    monkeypatch.setattr("minijax.threads.parallel_loops.place_of_share", lambda: None)
     assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
 
 
@@ -604,7 +611,7 @@ def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
     path = tmp_path / "cpu.max"
     if text:
         path.write_text(text + "\n")
-    monkeypatch.setattr("minijax.threads.cores.CPU_LIMIT", path)
+    monkeypatch.setattr("minijax.threads.atomics.CPU_LIMIT", path)
     cores = {"sched_getaffinity": lambda process: range(64)}
     monkeypatch.setattr(os, *cores.popitem(), raising=False)
     assert available() == wanted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
-from minijax.calls.object_layout import UnknownLayout
+from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.threads import environment
 
 

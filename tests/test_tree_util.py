@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import minijax.numpy as jnp
 from minijax import block_until_ready, jit, tree, tree_util
 from minijax.flatten_util import ravel_pytree
-from minijax.pytrees import operations as tree_operations
-from minijax.pytrees import treedefs
-from minijax.pytrees.operations import broadcast_prefix
+from minijax.pytrees import tree_operations
+from minijax.pytrees import tree_util as treedefs
+from minijax.pytrees.tree_operations import broadcast_prefix
 from minijax.tree_util import (
     DictKey,
     FlattenedIndexKey,

@@ -13,11 +13,13 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import P, clear_caches, device_put, jit, lax, make_mesh, pmap, shard_map
-from minijax.calls.gated_functions import open_gate
-from minijax.calls.object_layout import UnknownLayout
+from minijax.collectives import executors as halls
+from minijax.collectives import executors as native_runs
+from minijax.collectives import executors as turns
+from minijax.dispatch.fastpath_functions import open_gate
+from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.sharding import NamedSharding
-from minijax.teams import halls, native_runs, turns
-from tests.test_teams import mesh_programs
+from tests.test_collectives import mesh_programs
 
 MESH = make_mesh((2, 1), ("x", "y"))
 ROWS = device_put(
@@ -274,7 +276,7 @@ CHILD = """
 import os
 import numpy as np
 from minijax import lax, pmap
-from minijax.calls.gated_functions import open_gate
+from minijax.dispatch.fastpath_functions import open_gate
 open_gate()
 x = pmap(lambda v: v)(np.arange(16.0, dtype=np.float32).reshape(2, 8))
 f = pmap(lambda v: lax.psum(v, "i"), "i")

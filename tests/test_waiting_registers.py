@@ -12,7 +12,7 @@ import numpy as np
 import minijax as jax
 import minijax.numpy as jnp
 jax.config.update("jax_num_cpu_devices", 4)
-MESHES = "minijax.replicas.meshes"
+MESHES = "minijax.sharding.named_sharding"
 traced = []
 
 @jax.jit

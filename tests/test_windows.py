@@ -7,9 +7,9 @@ import minijax
 from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax import numpy as jnp
 from minijax.jitting.compilation import compiled
-from minijax.kernels.backends import KernelProgram
+from minijax.kernels.lowering import KernelProgram
 from minijax.test_util import check_grads
-from minijax.windows.tap_products import TapProduct
+from minijax.windows.convolution_tiles import TapProduct
 from tests.window_cases import by_loops, convolution, differences, pool_differences
 
 RNG = np.random.default_rng(0)
@@ -79,9 +79,13 @@ def test_a_convolution_without_features():
 @pytest.mark.parametrize("name", ["plain", "avx2", "avx512"])
 def test_tiles_for_other_processors(name):
     """The texts of tiles are made for each width of vectors."""
+    from minijax.llvm.instructions import LLVMFunction
     from minijax.llvm.targets import TARGETS
-    from minijax.llvm.writing import LLVMFunction
-    from minijax.windows.tap_products import tap_tile, units_at_once, write_tap_tile
+    from minijax.windows.convolution_tiles import (
+        tap_tile,
+        units_at_once,
+        write_tap_tile,
+    )
 
     target, dtype = TARGETS[name], np.dtype(np.float32)
     tile = tap_tile(dtype, target, units_at_once(dtype, target))

@@ -6,7 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import ShapeDtypeStruct, enable_x64, grad, jit, lax, make_jaxpr
 from minijax.core import impl_rules
-from minijax.windows import selections
+from minijax.windows import reduce_window as selections
 
 
 def pooled(x):

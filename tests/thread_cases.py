@@ -13,21 +13,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Kernel
-from minijax.kernels.parts import Affine
-from minijax.llvm.kernel_text import module_text
-from minijax.llvm.schedules import kernel_function
-from minijax.llvm.targets import TargetLibrary
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.ir import Affine
+from minijax.kernels.loop_nests import Kernel, interpret
+from minijax.llvm.codegen import module_text
+from minijax.llvm.targets import TargetLibrary, kernel_function
 from minijax.threads.atomics import quotient
-from minijax.threads.partial_folds import (
+from minijax.threads.parallel_loops import outermost, range_function, unit_of
+from minijax.threads.split_reductions import (
     cut_of,
     first_kernel,
     last_kernel,
     rest_kernel,
 )
-from minijax.threads.ranges import outermost, range_function, unit_of
 from tests import kernel_cases
 from tests.commands import options_of, reported
 from tests.red_zones import RedZones

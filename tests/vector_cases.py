@@ -12,23 +12,34 @@ from importlib import import_module
 import numpy as np
 
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.checking import check_kernel
-from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load
-from minijax.kernels.parts import Affine, Guard, Parameter, Store, Term, Update
-from minijax.kernels.views import running
-from minijax.llvm import kernel_text
-from minijax.llvm.kernel_text import module_text
-from minijax.llvm.schedules import kernel_function
-from minijax.llvm.targets import TargetLibrary, forced_target, host_target
+from minijax.kernels.builder import running
+from minijax.kernels.checker import check_kernel
+from minijax.kernels.ir import Affine, Guard, Parameter, Store, Term, Update
+from minijax.kernels.loop_nests import (
+    Kernel,
+    apply,
+    constant,
+    fold,
+    index,
+    interpret,
+    load,
+)
+from minijax.llvm import codegen as kernel_text
+from minijax.llvm.codegen import module_text
+from minijax.llvm.targets import (
+    TargetLibrary,
+    forced_target,
+    host_target,
+    kernel_function,
+)
 from minijax.passes.pipeline import simplify
-from minijax.vectors import marks
+from minijax.vectorization import row_schedules as marks
 from tests import kernel_cases
 from tests.array_cases import dtype_of
 from tests.commands import options_of, reported
 
-for _name in ("held_rows", "strips", "streaming", "transposing"):
-    import_module(f"minijax.vectors.{_name}")  # ways to change a nest
+for _name in ("row_schedules", "schedules"):
+    import_module(f"minijax.vectorization.{_name}")  # ways to change a nest
 
 F32 = np.dtype("float32")
 

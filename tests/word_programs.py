@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minijax.calls.words import WordsLibrary, byte, call, half, llvm_text, word
+from minijax.dispatch.lowlevel import WordsLibrary, byte, call, half, llvm_text, word
 from tests.commands import options_of, reported
 
 BYTES = 64

@@ -14,7 +14,7 @@ import sys
 import mpmath as mp
 import numpy as np
 
-from minijax.functions.elementary import bodies
+from minijax.elementary_functions.real_functions import bodies
 from tests.commands import options_of
 from tests.function_cases import TRUTHS, interpreted
 

@@ -1,7 +1,7 @@
 """Give a definition of the package its next version while a notebook runs.
 
-A cell that begins with `%%amend forward/trace JVPTrace.pack` holds the next version of
-a definition which an earlier page has made. The package that is built from all pages
+A cell that begins with `%%amend forward_mode/jvp JVPTrace.pack` holds the next version
+of a definition which an earlier page has made. The package that is built from all pages
 has it already; the one that a page runs on does not, so the cell brings it: methods and
 attributes are set on their class, a function gets its new code wherever it is held.
 """
@@ -84,7 +84,7 @@ def amend(line, code):
     """Bring the definitions of a cell into the package, unless it has them already.
 
     Args:
-      line: the module's path in the package and the names, `forward/trace f, C.m`.
+      line: the module's path in the package and the names, `forward_mode/jvp f, C.m`.
       code: the text of the cell.
     """
     match = MARK.fullmatch(line.strip())

@@ -1,8 +1,8 @@
 """Definitions that grow: the texts of a module's cells, with what later pages amend.
 
-A cell `#| amend forward/trace JVPTrace.pack` gives a new version of a definition that
-a lower page made. It stands in the first one's place; what else the cell defines, and
-is new, stands beside it.
+A cell `#| amend forward_mode/jvp JVPTrace.pack` gives a new version of a definition
+that a lower page made. It stands in the first one's place; what else the cell defines,
+and is new, stands beside it.
 """
 
 import ast

@@ -108,11 +108,11 @@ def picture() -> Figure:
 def _on_a_card(fun, arrays) -> str:
     """The CUDA C of the first kernel of a function."""
     part = lambda name: importlib.import_module(f"{PACKAGE}.{name}")  # noqa: E731
-    closed = part("jaxprs.staging_api").make_jaxpr(fun)(*arrays)
-    lower, fuse = part("kernels.program_steps").lower, part("fusion.fusion_pass").fuse
+    closed = part("jaxprs.jaxpr").make_jaxpr(fun)(*arrays)
+    lower, fuse = part("kernels.lowering").lower, part("fusion.fusion_pass").fuse
     kernel = fuse(lower(closed)).steps[0].kernel
-    shape = part("gpu.choices").shape_of(kernel)
-    return part("gpu.cuda_text").cuda_function(kernel, shape, "loss")
+    shape = part("gpu.schedules").shape_of(kernel)
+    return part("gpu.codegen").cuda_function(kernel, shape, "loss")
 
 
 def _line(text: str, part: str) -> str:

@@ -95,11 +95,11 @@ def schedule_lines() -> Lines:
     """The loops of the kernel, as they are scheduled for this processor."""
     part = lambda name: importlib.import_module(f"{PACKAGE}.{name}")  # noqa: E731
     closed = importlib.import_module(PACKAGE).make_jaxpr(function())(*arguments())
-    part("vectors.kernels")  # registers the schedule of processors with vectors
-    lower, fuse = part("kernels.program_steps").lower, part("fusion.fusion_pass").fuse
+    part("vectorization.schedules")  # registers the schedule of processors with vectors
+    lower, fuse = part("kernels.lowering").lower, part("fusion.fusion_pass").fuse
     kernel = fuse(lower(closed)).steps[0].kernel
     target = part("llvm.targets").current_target()
-    nest = part("llvm.schedules").schedule.value(kernel, target)
+    nest = part("llvm.targets").schedule.value(kernel, target)
     text = part("kernels.loop_nests").print_nest(kernel, nest).rstrip("\n")
     known = {_VALUE.match(line)[1]: n for line, n in kernel_lines() if n}
     found = [(line, _VALUE.match(line)) for line in text.split("\n")]

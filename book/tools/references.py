@@ -139,7 +139,7 @@ def _names(line: str) -> Iterator[str]:
     for quoted in _QUOTED.findall(line):
         for space, name in _NAME.findall(quoted):
             if not is_known(f"{_SPACES[space]}.{name}"):
-                later = f"none that is to come ({PACKAGE}/_later.py)"
+                later = f"none that is to come ({PACKAGE}/_missing_names.py)"
                 yield f"`{space}.{name}` is no name of the package, and {later}"
 
 
@@ -163,7 +163,7 @@ def is_known(path: str) -> bool:
 def _public() -> dict[str, set[str]]:
     """The names of each namespace, those to come among them."""
     found = {space: set(names) for space, names in read(ROOT / PACKAGE)[0].items()}
-    later = importlib.import_module(f"{PACKAGE}._later").LATER
+    later = importlib.import_module(f"{PACKAGE}._missing_names").LATER
     for space, names in later.items():
         found.setdefault(space, set()).update(names.split())
     return found

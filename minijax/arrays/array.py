@@ -1,17 +1,132 @@
-"""Concrete arrays, and the evaluation of primitives on their buffers.
+"""Arrays and their types: the dtype lattice, abstract values, evaluation on buffers.
 
-Reference: ``jax.Array``.
+A Python number has a kind but no width. Its type is *weak*, is written with a
+star, and gives way to the width of what it meets.
+
+References: ``jax.dtypes``; the lattice is JAX's, from
+https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
+``jax.typeof``, ``jax.Array``.
 """
 
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
 from minijax._registry import Registry
-from minijax.arrays.avals import typeof
-from minijax.arrays.interchange import Interchange, placement_of, seal
-from minijax.arrays.placement import default_placement, host_device
+from minijax.arrays.devices import default_placement, host_device
+from minijax.arrays.dtypes import (
+    canonicalize_dtype,
+    config,
+    dtype_of_numbers,
+    from_node,
+    lattice_node,
+)
+from minijax.arrays.interchange import Interchange, Record, placement_of, seal
+from minijax.arrays.numerics import rule_of_class
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
+
+# The lattice of data types: what two of them become together.
+
+# From every type to those directly above it.
+ABOVE = {
+    "bool": ["int*"],
+    "int*": ["uint8", "int8"],
+    "uint8": ["int16", "uint16"], "uint16": ["int32", "uint32"],
+    "uint32": ["int64", "uint64"], "uint64": ["float*"],
+    "int8": ["int16"], "int16": ["int32"], "int32": ["int64"], "int64": ["float*"],
+    "float*": ["bfloat16", "float16", "complex*"],
+    "bfloat16": ["float32"], "float16": ["float32"],
+    "float32": ["float64", "complex64"], "float64": ["complex128"],
+    "complex*": ["complex64"], "complex64": ["complex128"], "complex128": [],
+}  # fmt: skip
+
+
+@functools.cache
+def all_above(node):
+    """Return all types that lie above the type `node`, itself included."""
+    return frozenset([node]).union(*map(all_above, ABOVE[node]))
+
+
+@functools.cache
+def join(*nodes):
+    """Return the lowest type that lies above all `nodes`."""
+    common = frozenset.intersection(*map(all_above, nodes))
+    [lowest] = [node for node in common if common <= all_above(node)]
+    return lowest
+
+
+# Abstract values: what is known of an array without looking at its numbers.
+
+
+class ShapedArray(Record):
+    """The shape and dtype of an array, and whether the dtype is weak.
+
+    Args:
+      shape: tuple of sizes.
+      dtype: NumPy dtype.
+      weak_type: True for what came from Python scalars alone: such a value gives way
+        to the dtype of what it meets.
+      manual_axis_type: a `ManualAxisType`, for programs on many devices.
+
+    Reference: ``jax.core.ShapedArray``.
+    """
+
+    __slots__ = ()
+
+    ndim = property(lambda self: len(self.shape), doc="Number of axes.")
+    size = property(lambda self: math.prod(self.shape), doc="Number of elements.")
+
+
+# From types to functions which give a value of the type its abstract value.
+aval_rules: dict = Registry()
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Return the abstract value of an array, a tracer or a scalar.
+
+    Raises:
+      TypeError: if `x` is none of them.
+      ValueError: if `x` is a masked array, since arrays have no masks.
+
+    Reference: ``jax.typeof``.
+    """
+    aval = getattr(x, "aval", None)
+    if type(aval) is ShapedArray:
+        return aval
+    if aval is None:
+        rule = aval_rules.get(type(x)) or rule_of_class(aval_rules, x)
+        return rule(x)
+    return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
+
+
+PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def is_python_scalar(x):
+    """Return whether `x` is a Python number, and not one of NumPy's."""
+    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
+
+
+@functools.cache
+def _weak_scalar(kind, wide):  # `wide`, for the cache: the dtype depends on it
+    return ShapedArray((), canonicalize_dtype(kind), weak_type=True)
+
+
+aval_rules[bool] = lambda x: ShapedArray((), bool)
+aval_rules[int] = lambda x: _weak_scalar(int, config.jax_enable_x64)
+aval_rules[float] = lambda x: _weak_scalar(float, config.jax_enable_x64)
+aval_rules[complex] = lambda x: _weak_scalar(complex, config.jax_enable_x64)
+aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, dtype_of_numbers(x))
+aval_rules[np.generic] = aval_rules[np.ndarray]
+
+
+# Concrete arrays, and the evaluation of primitives on their buffers.
 
 
 class ArrayImpl(Interchange):
@@ -106,3 +221,17 @@ def primitive_rules(primitive, shape, compute):
 
     shape_rules[primitive], computations[primitive] = shape, compute
     impl_rules[primitive] = impl
+
+
+def common_type(*args):
+    """Return the dtype that `args` have together, and whether it is weak."""
+    types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
+    if len(types) == 1:
+        dtype, weak_type = types.pop()
+        return dtype, weak_type and dtype.kind != "b"
+    return _where_they_meet(frozenset(types), config.jax_enable_x64)
+
+
+@functools.cache
+def _where_they_meet(types, wide):  # `wide`, for the cache: the dtype depends on it
+    return from_node(join(*[lattice_node(*type) for type in types]))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.arrays.devices import NO_MANUAL_AXES, Device, default_placement
 from minijax.arrays.dtypes import (
     EXTENDED,
     canonicalize_dtype,
@@ -22,8 +23,6 @@ from minijax.arrays.dtypes import (
     name_of,
     short_name,
 )
-from minijax.arrays.placement import Device, default_placement
-from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.core import Array, methods
 
 UNSIGNED, BFLOAT = (1, 16, 1), (4, 16, 1)  # the kind of a number, its bits, how many

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
-from minijax.arrays.avals import typeof
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules, typeof
+from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
 from minijax.arrays.dtypes import DTYPES
 from minijax.arrays.interchange import borrow
-from minijax.arrays.placement import Device, SingleDeviceSharding, devices
-from minijax.arrays.sharding_types import Sharding
+from minijax.arrays.numerics import refuse_sharding
 from minijax.core import Array, Primitive, Tracer, impl_rules, methods
 from minijax.errors import ConcretizationTypeError
 

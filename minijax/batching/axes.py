@@ -6,8 +6,8 @@ Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
 # Made from chapters/06_vmap_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.arrays.avals import typeof
-from minijax.pytrees.operations import flatten_axes
+from minijax.arrays.array import typeof
+from minijax.pytrees.tree_operations import flatten_axes
 from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
 
 

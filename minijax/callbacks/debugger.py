@@ -1,6 +1,7 @@
-"""A prompt inside of a running program.
+"""A prompt inside of a running program, NaN checks, and logged values.
 
-Reference: ``jax.debug.breakpoint``.
+References: ``jax.debug.breakpoint``, ``jax_debug_nans``, ``jax_debug_infs`` of
+``jax.config``, ``jax.debug_nans``, ``jax.debug_infs``, ``jax.debug.log``.
 """
 
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
@@ -8,19 +9,26 @@ Reference: ``jax.debug.breakpoint``.
 
 import cmd
 import linecache
+import os
 import pprint
 import sys
+from contextlib import AbstractContextManager
+from functools import partial
 from types import FrameType
 
-from minijax.arrays.avals import typeof
-from minijax.callbacks.debugging import debug_callback_p
-from minijax.callbacks.host_calls import HostCall, bind_debug, operands_of
-from minijax.callbacks.primitives import pure_callback
-from minijax.core import Tracer
-from minijax.diagnostics.frames import UserLine
-from minijax.diagnostics.user_lines import is_ours
-from minijax.pytrees.functions import tree_map
-from minijax.pytrees.treedefs import tree_flatten
+import numpy as np
+
+from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.dtypes import _on_or_off, config, is_inexact
+from minijax.callbacks.callback import debug_callback_p, print_by, pure_callback
+from minijax.callbacks.host_calls import HostCall, Printer, bind_debug, operands_of
+from minijax.core import Tracer, impl_rules, watchers
+from minijax.diagnostics.source_info import UserLine
+from minijax.diagnostics.tracebacks import is_ours, user_line
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
+from minijax.pytrees.tree_util import tree_flatten, tree_map
+
+# A prompt inside of a running program.
 
 
 class Stop:
@@ -219,3 +227,109 @@ def debug_breakpoint(
         return token
 
     return pure_callback(stop_and_return, tree_map(typeof, token), token, *operands)
+
+
+# NaN checks: results that are not numbers, reported where they arise.
+
+SEARCHES = {"jax_debug_nans": ("nan", np.isnan), "jax_debug_infs": ("inf", np.isinf)}
+
+
+def search(primitive, args, params, results):
+    """Raise a FloatingPointError if a result is invalid and a switch forbids it."""
+    for switch, (word, is_invalid) in SEARCHES.items():
+        if getattr(config, switch) and any(_holds(is_invalid, x) for x in results):
+            search_inside(primitive, args, params)
+            line = user_line()
+            place = f"\n  {line.quoted}" if line else ""
+            raise FloatingPointError(
+                f"invalid value ({word}) encountered in {primitive}{place}"
+            )
+
+
+def _holds(is_invalid, x):
+    x = asarray_impl(x)
+    return is_inexact(x.dtype) and bool(is_invalid(x._numbers()).any())
+
+
+def search_inside(primitive, args, params):
+    """Run a primitive that contains programs again, one equation after the other."""
+    if jaxprs_in_params(params):
+        again = params | {"backend": None} if "backend" in params else params
+        with config.override("minijax_backend", "interpreter"):
+            impl_rules[primitive](*args, **again)
+
+
+_wanted = dict.fromkeys(SEARCHES, False)
+
+
+def _engage(switch, values):
+    _wanted[switch] = any(values)
+    if search in watchers and not any(_wanted.values()):
+        watchers.remove(search)
+    elif search not in watchers and any(_wanted.values()):
+        watchers.append(search)
+
+
+for _switch in SEARCHES:
+    _default, _told = os.environ.get(_switch.upper(), "0"), partial(_engage, _switch)
+    config.define(_switch, _default, _on_or_off, _told)
+
+
+# Switches for those who look for a mistake.
+
+
+def debug_nans(new_val: bool = True) -> AbstractContextManager:
+    """Return a context manager inside which a result that is nan is an error.
+
+    Reference: ``jax.debug_nans``.
+    """
+    return config.override("jax_debug_nans", new_val)
+
+
+def debug_infs(new_val: bool = True) -> AbstractContextManager:
+    """Return a context manager inside which a result that is infinite is an error.
+
+    Reference: ``jax.debug_infs``.
+    """
+    return config.override("jax_debug_infs", new_val)
+
+
+# Values that a program hands to Python's logging.
+
+LOGGER = "minijax.callbacks.debugger"
+
+
+class LogPrinter(Printer):
+    """Logs its arguments in a format, as of the user's line of now."""
+
+    def __init__(self, fmt):
+        super().__init__(fmt)
+        line = user_line()
+        self.place = (line.file, line.position[0]) if line else ("", 0)
+
+    def __call__(self, *args, **kwargs):
+        import logging  # not earlier: a fork takes logging's lock before ours
+
+        logger, text = logging.getLogger(LOGGER), self.text(*args, **kwargs)
+        record = (LOGGER, logging.INFO, *self.place, "%s", (text,), None)
+        if logger.isEnabledFor(logging.INFO):
+            logger.handle(logger.makeRecord(*record))
+
+
+def debug_log(
+    fmt=None,
+    *args,
+    ordered=False,
+    partitioned=False,
+    skip_format_check=False,
+    **kwargs,
+):
+    """Log values at the level INFO, wherever a program computes them.
+
+    The arguments and the errors are those of `debug_print`; the logger's name is that
+    of this module.
+
+    Reference: ``jax.debug.log``.
+    """
+    how = LogPrinter, ordered, skip_format_check
+    return print_by(*how, "debug.log", fmt, args, kwargs)

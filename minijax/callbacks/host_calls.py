@@ -1,22 +1,39 @@
-"""A Python function at the other end of a program's line.
+"""Python functions at the other end of a program's line: promises, formats, batches.
 
-Reference: ``jax.pure_callback``.
+References: ``jax.pure_callback``, ``jax.debug.print``, the argument ``vmap_method``
+of ``jax.pure_callback``.
 """
 
 # Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import re
+import string
+
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
-from minijax.arrays.avals import typeof
-from minijax.arrays.placement import host_device
+from minijax import lax
+from minijax._registry import Registry
+from minijax.arrays.array import ArrayImpl, ShapedArray, asarray_impl, asbuffer, typeof
+from minijax.arrays.devices import host_device
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.transfer import moved
-from minijax.diagnostics.user_lines import user_line
+from minijax.batching.vmap import at_front, insert_axis
+from minijax.core import Array
+from minijax.diagnostics.tracebacks import user_line
 from minijax.errors import JaxRuntimeError
-from minijax.forgetting.programs import merge, partition
 from minijax.jitting.compilation import on_device_of
-from minijax.pytrees.treedefs import tree_flatten
+from minijax.python_backend.source import exactly
+from minijax.pytrees.registry import keystr
+from minijax.pytrees.tree_util import (
+    tree_flatten,
+    tree_leaves_with_path,
+    tree_structure,
+)
+from minijax.rematerialization.jaxpr_transforms import merge, partition
+from minijax.reverse_mode.backward_pass import spell
+
+# A Python function at the other end of a program's line.
 
 
 class HostCall:
@@ -122,6 +139,216 @@ def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
     operands, tree = operands_of(arguments, is_operand)
     name = primitive.name.replace("_", ".")
     primitive.bind(*operands, callback=HostCall(name, function, tree), **params)
+
+
+# The format of a print, checked when it is written and filled in when it runs.
+
+
+class FormatCheck(string.Formatter):
+    """Goes through a format without formatting, and misses what is missing."""
+
+    def get_field(self, field_name, args, kwargs):
+        key = re.split(r"[.\[]", field_name)[0]
+        asks = "The format of debug.print asks for"
+        if not key.isdigit():
+            if key not in kwargs:
+                raise KeyError(f"{asks} {key!r}, and no argument has that name.")
+            return "", key
+        if int(key) >= len(args):
+            raise IndexError(
+                f"{asks} positional argument {key}, counted from 0, and {len(args)} "
+                "in all are given."
+            )
+        return "", int(key)
+
+    def format_field(self, value, format_spec):
+        return ""
+
+    def check_unused_args(self, used_args, args, kwargs):
+        unused = [arg for i, arg in enumerate(args) if i not in used_args]
+        unused += [f"{name}=..." for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"Unused arguments to debug.print: {unused}. Is the format an "
+                "f-string? It should be a plain string: it is filled in later."
+            )
+
+
+class Printer:
+    """Prints its arguments in a format, with NumPy's print options of now."""
+
+    def __init__(self, fmt):
+        self.__name__ = "printer"
+        self.fmt, self.options = fmt, np.get_printoptions()
+        self.fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
+
+    def __call__(self, *args, **kwargs):
+        print(self.text(*args, **kwargs))
+
+    def text(self, *args, **kwargs):
+        """Return the format, filled in; without fields it stays as it is."""
+        if all(field is None for field in self.fields):
+            return self.fmt
+        with np.printoptions(**self.options):
+            return self.fmt.format(*args, **kwargs)
+
+
+# What a Python function has promised to return, and whether it did.
+
+
+def promised(result_shape_dtypes):
+    """Return the types of a promised result as a tuple, and its structure.
+
+    Args:
+      result_shape_dtypes: a tree of things that have a `shape` and a `dtype`.
+    """
+    leaves, tree = tree_flatten(result_shape_dtypes)
+    return tuple(map(_promised_aval, leaves)), tree
+
+
+def _promised_aval(leaf):
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        raise AttributeError(
+            f"result_shape_dtypes has the leaf {leaf!r}, which has no shape and dtype. "
+            "Use minijax.ShapeDtypeStruct(shape, dtype)."
+        )
+    if canonicalize_dtype(leaf.dtype) != np.dtype(leaf.dtype):
+        raise ValueError(
+            f"result_shape_dtypes cannot specify 64-bit types, such as {leaf.dtype}, "
+            "when jax_enable_x64 is disabled."
+        )
+    return ShapedArray(leaf.shape, leaf.dtype)
+
+
+def checked_result(call, result, avals):
+    """Return the leaves of a result as arrays, if it is what was promised.
+
+    Args:
+      call: the `HostCall` that returned it.
+      result: a tree of arrays and numbers.
+      avals: the promised types.
+
+    Raises:
+      JaxRuntimeError: if the promise is broken; the message has the path of the leaf.
+    """
+    leaves = tree_leaves_with_path(result)
+    if len(leaves) != len(avals):
+        structures = f"{call.out_tree}, and returned {tree_structure(result)}"
+        raise call.failure(f"promised {structures}.")
+    pairs = zip(leaves, avals)
+    return [_checked_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
+
+
+def _checked_leaf(call, path, leaf, aval):
+    value = leaf if isinstance(leaf, Array) else np.asanyarray(leaf)
+    try:
+        found = typeof(value)
+    except (TypeError, ValueError) as error:
+        where = f"result{keystr(path)}"
+        raise call.failure(f"returned no array at {where}. {error}") from error
+    if (found.shape, found.dtype) != (aval.shape, aval.dtype):
+        raise call.failure(
+            f"promised {spell(aval)} at result{keystr(path)}, "
+            f"and returned {spell(found)}."
+        )
+    return ArrayImpl(asbuffer(value, host_device()), aval, host_device().committed)
+
+
+def refuses(message):
+    """Return a rule that raises a ValueError."""
+
+    def rule(*args, **params):
+        raise ValueError(message)
+
+    return rule
+
+
+def on_buffers(callback, avals):
+    """Return a function from buffers to a list of them, for emitted programs."""
+
+    def call(*buffers):
+        outs = checked_result(callback, callback.guarded(*buffers), avals)
+        return [exactly(asbuffer(out, host_device()), out.aval) for out in outs]
+
+    return call
+
+
+# How a function that Python runs is called for a batch.
+
+
+def example(x, dim, i):
+    """Return example number `i` of an array that is mapped along `dim`, if it is."""
+    if dim is None:
+        return x
+    return lax.squeeze(lax.slice_in_dim(x, i, i + 1, axis=dim), (dim,))
+
+
+def batched_avals(size, avals):
+    """Return the types of batches of `size` values of these types, a tuple."""
+    return tuple([aval.update(shape=(size, *aval.shape)) for aval in avals])
+
+
+def one_by_one(primitive, axis, args, dims, params):
+    """Bind a primitive once for each example, and stack the results."""
+    places = range(axis.size)
+    examples = [[example(*pair, i) for pair in zip(args, dims)] for i in places]
+    batches = zip(*[primitive.bind(*xs, **params) for xs in examples])
+    outs = [lax.concatenate([insert_axis(x, 0, 1) for x in xs], 0) for xs in batches]
+    if not examples:
+        avals = batched_avals(0, params["result_avals"])
+        outs = [lax.full(aval.shape, 0, aval.dtype) for aval in avals]
+    return outs, [0] * len(outs)
+
+
+def all_at_once(shared):
+    """Return the method that binds once, on batches.
+
+    Args:
+      shared: what to do with an operand that all examples share: a function of the
+        operand and the number of examples.
+    """
+
+    def method(primitive, axis, args, dims, params):
+        args = [
+            shared(x, axis.size) if dim is None else at_front(x, dim, axis.size)
+            for x, dim in zip(args, dims)
+        ]
+        avals = batched_avals(axis.size, params["result_avals"])
+        outs = primitive.bind(*args, **params | {"result_avals": avals})
+        return outs, [0] * len(outs)
+
+    return method
+
+
+# From the names of the ways to functions
+# ``method(primitive, axis, args, dims, params)``, which return what a vmap rule does.
+vmap_methods = Registry({
+    "sequential": one_by_one,
+    "sequential_unrolled": one_by_one,
+    "expand_dims": all_at_once(lambda x, size: insert_axis(x, 0, 1)),
+    "broadcast_all": all_at_once(lambda x, size: insert_axis(x, 0, size)),
+    "legacy_vectorized": all_at_once(lambda x, size: x),
+})
+
+
+def check_vmap_method(name):
+    """Raise a ValueError unless `name` is None or one of `vmap_methods`."""
+    if name is not None and name not in vmap_methods:
+        raise ValueError(f"vmap_method must be one of {_known()}; got {name!r}.")
+
+
+def method_for(name, callback):
+    """Return the method of that name; without one, it is asked for."""
+    if name is None:
+        raise NotImplementedError(
+            f"Should pure_callback call {callback.name} once for each example of a "
+            f"batch, or once for all? Give it a vmap_method: {_known()}."
+        )
+    return vmap_methods[name]
+
+
+def _known():
+    return ", ".join(map(repr, vmap_methods))
 
 
 def effects_barrier() -> None:

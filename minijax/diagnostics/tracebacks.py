@@ -1,6 +1,9 @@
-"""Traceback filtering: the user's frames are shown, the package's are folded away.
+"""Traceback filtering: the user's lines are shown, the package's are folded away.
 
-Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
+An explainer looks at a `Scene` and returns lines that are added to the error.
+
+References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
+``jax.config.jax_traceback_filtering``, ``jax.errors``, ``BaseException.add_note``.
 """
 
 # Made from chapters/08_errors.md by `make chapter`;
@@ -8,18 +11,105 @@ Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 
 import contextlib
 import functools
+import linecache
 import os
 import sys
-from types import FunctionType
+from functools import partial
+from types import FrameType, FunctionType
 
 import numpy as np
 
-from minijax.arrays.settings import config
-from minijax.diagnostics.frames import linked, steps_of
-from minijax.diagnostics.user_lines import is_ours
-from minijax.errors import present, presenters
-from minijax.pytrees.node_kinds import _promising
-from minijax.pytrees.operations import kept_promises
+import minijax
+from minijax import errors
+from minijax.arrays.array import typeof
+from minijax.arrays.dtypes import config
+from minijax.core import Array
+from minijax.diagnostics.source_info import (
+    UserLine,
+    arguments_of,
+    birth,
+    linked,
+    parts_of,
+    say,
+    steps_of,
+)
+from minijax.errors import line_finders, present, presenters
+from minijax.jaxprs.jaxpr import eval_jaxpr, source_finder
+from minijax.pytrees.registry import _promising, keystr
+from minijax.pytrees.tree_operations import kept_promises
+from minijax.pytrees.tree_util import tree_leaves, tree_leaves_with_path
+
+# Where in the user's program something was asked for.
+
+HOME = os.path.dirname(minijax.__file__) + os.sep
+
+
+class Readers(dict):
+    """From names of files to the code of readers in them; to None for a user's file.
+
+    A reader is a function that binds one equation after the other, and calls each
+    `eqn`. Each entry leads from the identity of its code to whether the function keeps
+    the program that it makes for later callers.
+    """
+
+    def __missing__(self, file_name):
+        ours = file_name.startswith((HOME, "<minijax"))
+        ours = ours or linecache.getline(file_name, 1).startswith("#| export")
+        return self.setdefault(file_name, {} if ours else None)
+
+    def add(self, function, keeps=False):
+        """Note a reader, or a function that keeps programs."""
+        self[function.__code__.co_filename][id(function.__code__)] = keeps
+
+
+readers: "Readers" = Readers()
+
+
+def is_ours(file_name):
+    """Return whether code is in the package, or made by it, or about to be in it."""
+    return readers[file_name] is not None
+
+
+def caller_of(frame):
+    """Return the innermost frame of the user that a frame of ours runs under."""
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+readers.add(eval_jaxpr)
+
+
+def user_line(to_keep=False):
+    """Return the `UserLine` that asked for what is going on, or None.
+
+    Args:
+      to_keep: whether to stop at a function that keeps programs, since none of its
+        callers is the only one that its program is for.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        known = readers[frame.f_code.co_filename]
+        if known is None:  # a file of the user
+            return UserLine(frame.f_code, frame.f_lasti)
+        if known and (keeps := known.get(id(frame.f_code))) is not None:  # a reader
+            if keeps and to_keep:
+                return None
+            eqn = frame.f_locals.get("eqn")
+            if eqn is not None and eqn.source is not None:
+                return eqn.source
+        frame = frame.f_back
+    return None
+
+
+# Returns the `UserLine` of an equation, or None if its program's calls have it.
+line_to_keep = partial(user_line, to_keep=True)
+
+source_finder.value = line_to_keep
+line_finders.append(user_line)
+
+
+# Traceback filtering: the user's frames are shown, the package's are folded away.
 
 # Code that the package runs on its way, and that is no user's.
 HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
@@ -116,7 +206,7 @@ def is_inner(guard):
     """Return whether a function of arrays further out presents a guard's errors."""
     frame = guard.f_back
     while of_arrays(frame):
-        if frame.f_globals["__name__"] == "minijax.operators.syntax":
+        if frame.f_globals["__name__"] == "minijax.numpy.array_methods":
             return True  # an operator has a `try` of its own
         frame = frame.f_back
     return frame is not None and frame.f_code is guard.f_code
@@ -155,3 +245,107 @@ def guard_made(value, keeps_promises=False):
     plain = type(value) is FunctionType and not hasattr(value, "presents_errors")
     made = plain and is_ours(value.__code__.co_filename)
     return guarded(value, keeps_promises) if made else value
+
+
+# Where an error was raised, and what our function had been given there: diagnostics.
+
+ARRAYS = (Array, np.ndarray, np.generic)
+GUARD = guarded(steps_of).__code__  # the code of every guard
+
+
+class Scene:
+    """Where an error was raised: the user's line, and our frames under it.
+
+    Attributes:
+      frame: the innermost frame of the user, or None.
+      line: its `UserLine`.
+      below: the frames of ours that it had called, outermost first.
+    """
+
+    def __init__(self, error):
+        steps = steps_of(error.__traceback__)
+        users = [i for i, step in enumerate(steps) if step in of_user(steps)]
+        cut = users[-1] + 1 if users else 0
+        self.below = [step.tb_frame for step in steps[cut:]]
+        self.frame, instruction = None, 0
+        if users:
+            self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
+        elif steps:
+            self.frame = caller_of(steps[0].tb_frame)
+            instruction = self.frame.f_lasti if self.frame else 0
+        self.line = self.frame and UserLine(self.frame.f_code, instruction)
+
+    @property
+    def operands(self):
+        """The arrays and tracers that our function was given, each once."""
+        given = tree_leaves(arguments_of(self.below[0])) if self.below else []
+        leaves = [part for leaf in given for part in parts_of(leaf)]
+        found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
+        return list(found.values())
+
+
+def name_in(frame, value):
+    """Return what a frame of the user calls a value: a variable, with a path."""
+    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
+    variables = [*frame.f_locals.items(), *from_outside]
+    variables = [(k, v) for k, v in variables if not k.startswith("_")]
+    for name, held in variables:
+        if held is value:
+            return name
+    for name, held in variables:
+        if isinstance(held, (dict, list, tuple)):
+            for path, leaf in tree_leaves_with_path(held):
+                if leaf is value:
+                    return name + keystr(path)
+    return None
+
+
+def is_told(error):
+    """Return whether an error is one of ours about tracers, which has its own lines."""
+    return type(error).__module__ == errors.__name__
+
+
+def asked_arrays(scene):
+    """Return whether the user had called a function of arrays."""
+    frames = [f for f in scene.below if f.f_code is not GUARD]
+    return bool(frames) and of_arrays(frames[0])
+
+
+PLACES = "first", "second", "third", "fourth"
+
+
+def about_operands(error, scene):
+    """Say of each operand what the user calls it, its type, and where it comes from."""
+    operands = scene.operands
+    numeric = isinstance(error, (TypeError, ValueError)) and not is_told(error)
+    if not numeric or not asked_arrays(scene) or len(operands) > len(PLACES):
+        return []
+    return [about(scene, *pair) for pair in zip(PLACES, operands)]
+
+
+def about(scene, place, value):
+    """Return the line about one operand."""
+    name = name_in(scene.frame, value)
+    parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
+    return ", ".join([*parts, *filter(None, [birth(scene.line, name, value)])])
+
+
+# Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
+explainers = [about_operands]
+
+
+def explain(error):
+    """Add to an error, once, the lines that its explainers have for it."""
+    if hasattr(error, "_is_explained") or error.__traceback__ is None:
+        return
+    error._is_explained = True
+    scene = Scene(error)
+    if scene.frame is None or not scene.below:
+        return
+    for explainer in explainers:
+        with contextlib.suppress(Exception):  # whatever it is, it is not the user's
+            for line in explainer(error, scene):
+                say(error, f"  {line}")
+
+
+presenters.insert(0, explain)

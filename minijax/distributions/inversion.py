@@ -1,11 +1,20 @@
-"""Samplers that are one formula away from uniform numbers.
+"""Samplers that are one formula from uniform numbers, and gamma numbers.
 
-Reference: ``jax.random``.
+Source: Marsaglia and Tsang, *A simple method for generating gamma variables* (TOMS
+2000). Reference: ``jax.random.gamma``.
+
+Source: Figurnov, Mohamed and Mnih, *Implicit reparameterization gradients* (NeurIPS
+2018); the series and the fraction are those of Cephes (``igam``, ``igamc``).
+
+References: ``_check_shape``, ``_check_broadcast_shapes`` in ``jax._src.random.core``,
+``jax_default_prng_impl`` and its neighbours in ``jax.config``, ``jax.random``.
 """
 
 # Made from chapters/32_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+import math
+import os
 from functools import partial
 from typing import Any
 
@@ -13,13 +22,133 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import refuse_sharding
-from minijax.arrays.settings import config
-from minijax.core import Array
-from minijax.distributions.sampling import start
+from minijax.arrays.array import shape_rules, typeof
+from minijax.arrays.dtypes import ExtendedDType, _on_or_off, config
+from minijax.arrays.numerics import refuse_sharding
+from minijax.batching.vmap import at_front, vmap, vmap_rules
+from minijax.core import Array, Primitive, impl_rules
+from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
+from minijax.forward_mode.jvp import jvp_rules
+from minijax.jaxprs.jaxpr import ClosedJaxpr, trace_to_jaxpr
 from minijax.jitting.api import jit
-from minijax.randomness.uniform import bits_of_key, uniform
+from minijax.kernels.lowering import kernel_rules
+from minijax.passes.simplification import INLINING
+from minijax.prng.keys import (
+    KEY,
+    bits_of_key,
+    check_implementation,
+    check_one_key,
+    float_dtype,
+    normal,
+    shape_asked,
+    split_keys,
+    uniform,
+)
+from minijax.python_backend.codegen import python_rules
+from minijax.python_backend.source import write_evaluation
+from minijax.rematerialization.caching import Once, trace_context, traced_switches
+from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.typing import ArrayLike
+
+# What samplers ask of their arguments.
+
+
+WORDS = (
+    "{} parameter shapes must be broadcast-compatible with shape argument, and the "
+    "result of broadcasting the shapes must equal the shape argument, but got result "
+    "{} for shape argument {}."
+)
+
+
+def check_shape(name, shape, *shapes):
+    """Raise a ValueError unless the shapes of parameters broadcast to a shape."""
+    broadcast = lax.broadcast_shapes(shape, *shapes)
+    if shape != broadcast:
+        raise ValueError(WORDS.format(name, broadcast, shape))
+
+
+def sample_shape(name, shape, *params):
+    """Return the shape that was asked for, or the one that parameters broadcast to."""
+    shapes = [np.shape(x) for x in params]
+    if shape is None:
+        return lax.broadcast_shapes(*shapes)
+    shape = shape_asked(shape)
+    check_shape(name, shape, *shapes)
+    return shape
+
+
+def check_cast(name, dtype, *params):
+    """Raise unless parameters become a dtype without losing anything."""
+    for x in params:
+        if jnp.result_type(x, dtype) != dtype:
+            raise ValueError(
+                f"In arguments to {name}, cannot safely cast argument of type "
+                f"{jnp.result_type(x)} to {dtype}"
+            )
+
+
+def start(name, key, shape, dtype, *params, cast=False):
+    """Return the key, the shape and the dtype of a sample of floats.
+
+    Args:
+      name: of the sampler.
+      key, shape, dtype: what the user gave.
+      *params: parameters of the distribution.
+      cast: whether the parameters have to be safe to convert.
+    """
+    key, _ = check_one_key(name, key)
+    dtype = float_dtype(name, dtype)
+    shape = sample_shape(name, shape, *params)
+    if cast:
+        check_cast(name, dtype, *params)
+    return key, shape, dtype
+
+
+def filled(x, dtype, shape):
+    """Return a parameter as an array of the dtype and the shape of the sample."""
+    return jnp.broadcast_to(lax.convert_element_type(x, dtype), shape)
+
+
+# Switches of the samplers.
+
+
+def _only_threefry(name):
+    check_implementation(name)
+    return "threefry2x32"
+
+
+def _only_partitionable(value):
+    if not _on_or_off(value):
+        raise NotImplementedError(
+            "jax_threefry_partitionable is always on here: the numbers that it gives "
+            "up are those of JAX before 0.5."
+        )
+    return True
+
+
+for _switch, _default, _accepts in (
+    ("jax_default_prng_impl", "threefry2x32", _only_threefry),
+    ("jax_threefry_partitionable", "1", _only_partitionable),
+    ("jax_high_dynamic_range_gumbel", "0", _on_or_off),
+):
+    config.define(_switch, os.environ.get(_switch.upper(), _default), _accepts)
+# The other two have one value each.
+traced_switches.append("jax_high_dynamic_range_gumbel")
+
+
+# The dtype of keys, by the name of their generator.
+
+
+def key_dtype(impl_spec: str | None = None) -> ExtendedDType:
+    """Return the dtype of the keys of a generator.
+
+    Reference: ``jax.random.key_dtype``.
+    """
+    check_implementation(impl_spec)
+    return KEY
+
+
+# Samplers that are one formula away from uniform numbers.
 
 
 def exponential(
@@ -158,3 +287,245 @@ def _as_float(high, low):
     exponent = lax.shift_left(exponent, np.uint32(23)) & np.uint32(0x3FC00000)
     word = exponent | (mantissa & np.uint32(0x7FFFFF))
     return lax.bitcast_convert_type(word, np.float32)
+
+
+# Gamma numbers, by rejection; and how one changes with its shape.
+
+
+def one_gamma(key, a, log_space):
+    """Return a gamma number of shape `a`, or its logarithm."""
+    large, number = a >= 1, a.dtype.type
+    d = lax.select(large, a, a + 1) - number(1 / 3)
+    key, rest = split_keys(key, (2,))
+    v = _accepted(key, d, number(1 / 3) / lax.sqrt(d))
+    if not log_space:
+        u = 1 - uniform(rest, (), a.dtype)
+        return d * v * lax.select(large, lax.full_like(a, 1), lax.pow(u, 1 / a))
+    log_u = lax.neg(exponential(rest, (), a.dtype))
+    no_boost = large | jnp.equal(log_u, 0)
+    boost = lax.select(no_boost, lax.full_like(a, 0), log_u * (1 / a))
+    return lax.log(d) + lax.log(v) + boost
+
+
+def _accepted(key, d, c):
+    """Return the cube of a number near 1 that has been accepted."""
+
+    def refused(state):
+        _, x, v, u = state
+        outside = u >= 1 - d.dtype.type(0.0331) * (x * x)
+        exactly = lax.log(u) >= x * 0.5 + d * ((1 - v) + lax.log(v))
+        return outside & exactly
+
+    def again(state):
+        key, x_key, u_key = split_keys(state[0], (3,))
+        x, v = _positive(x_key, c)
+        return key, x * x, v * v * v, uniform(u_key, (), d.dtype)
+
+    zero = lax.full_like(d, 0)
+    return lax.while_loop(refused, again, (key, zero, zero + 1, zero + 2))[2]
+
+
+def _positive(key, c):
+    """Return a normal number x for which 1 + c x is positive, and that."""
+
+    def again(state):
+        key, rest = split_keys(state[0], (2,))
+        x = normal(rest, (), c.dtype)
+        return key, x, 1 + x * c
+
+    zero = lax.full_like(c, 0)
+    start = key, zero, zero - 1
+    return lax.while_loop(lambda state: state[2] <= 0, again, start)[1:]
+
+
+random_gamma_p = Primitive("random_gamma")
+
+
+def gammas(key, a, log_space):
+    """Return gamma numbers of shapes `a`, whose first axes are those of the keys."""
+    count = math.prod(a.shape[key.ndim :])
+    keys = split_keys(key, (count,)).reshape(-1)
+    draw = vmap(partial(one_gamma, log_space=log_space))
+    return draw(keys, a.reshape(-1)).reshape(a.shape)
+
+
+def _shape(key, a, log_space):
+    return [a]
+
+
+_compiled = jit(gammas, static_argnames="log_space")
+shape_rules[random_gamma_p] = _shape
+impl_rules[random_gamma_p] = lambda *args, **params: [_compiled(*args, **params)]
+python_rules[random_gamma_p] = write_evaluation
+
+
+def _vmap(axis, args, dims, log_space):
+    key, a = (at_front(x, dim, axis.size) for x, dim in zip(args, dims))
+    return random_gamma_p.bind(key, a, log_space=log_space), [0]
+
+
+vmap_rules[random_gamma_p] = _vmap
+
+
+_programs = Once()
+
+
+def _callee(eqn):
+    avals = tuple([x.aval for x in eqn.invars])
+
+    def write():
+        draw = partial(gammas, **eqn.params)
+        return ClosedJaxpr(*trace_to_jaxpr(lambda *args: [draw(*args)], avals))
+
+    return _programs.get((avals, eqn.params["log_space"], trace_context()), write)
+
+
+callee_rules[random_gamma_p] = _callee
+INLINING[0].add(random_gamma_p)
+kernel_rules[random_gamma_p] = lambda lowering, eqn, *operands: lowering.program(
+    _callee(eqn), operands
+)
+transpose_rules.reasons[random_gamma_p] = "It is not linear in its shape."
+
+
+# How a gamma number changes with its shape: an implicit derivative.
+
+
+def _chosen(active, new, old):
+    return [lax.select(active, x, y) for x, y in zip(new, old)]
+
+
+def by_series(a, x, active, eps):
+    """Return slopes by the power series of F, where `active` is True."""
+
+    def step(state):
+        active, r, c, total, dc, slope = state
+        r = r + 1
+        dc = dc * (x / r) - (c * x) / (r * r)
+        slope, c = slope + dc, c * (x / r)
+        new = _chosen(active, (r, c, total + c, dc, slope), state[1:])
+        return active & (abs(dc / slope) > eps), *new
+
+    one, zero = lax.full_like(a, 1), lax.full_like(a, 0)
+    start = active, a, one, one, zero, zero
+    *_, total, _, slope = lax.while_loop(lambda state: state[0].any(), step, start)
+    return -(slope + total * (lax.log(x) - lax.digamma(a + 1))) * x / a
+
+
+def by_fraction(a, x, active, eps):
+    """Return slopes by the continued fraction of 1 - F, where `active` is True."""
+
+    def step(state):
+        active, n, y, z, total, slope, p1, q1, p2, q2, dp1, dq1, dp2, dq2 = state
+        n, y, z = n + 1, y + 1, z + 2
+        p, q = p1 * z - p2 * (y * n), q1 * z - q2 * (y * n)
+        dp = dp1 * z - p1 - dp2 * (y * n) + p2 * n
+        dq = dq1 * z - q1 - dq2 * (y * n) + q2 * n
+        total = lax.select(q != 0, p / q, total)
+        moved = lax.select(q != 0, (dp - total * dq) / q, slope)
+        change = lax.select(q != 0, abs(moved - slope), lax.full_like(q, 1))
+        shrink = jnp.where(abs(p) > 1 / eps, eps, eps / eps)
+        terms = [term * shrink for term in (p, q, p1, q1, dp, dq, dp1, dq1)]
+        new = _chosen(active, (y, z, total, moved, *terms), state[2:])
+        return active & (change > eps), n, *new
+
+    end = lax.while_loop(
+        lambda state: (state[1] < 2000) & state[0].any(),
+        step,
+        (active, eps - eps, *_first(a, x)),
+    )
+    return (end[5] + end[4] * (lax.log(x) - lax.digamma(a))) * x
+
+
+def _first(a, x):
+    one, zero = lax.full_like(x, 1), lax.full_like(x, 0)
+    y = 1 - a
+    z = x + y + 1
+    p, q = x + 1, z * x
+    return y, z, p / q, p / q * x / q, p, q, one, x, zero, -x, zero, zero
+
+
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the derivative of gamma numbers `x` with respect to their shapes `a`.
+
+    Reference: ``jax.lax.random_gamma_grad``.
+    """
+    shape, dtype = lax.broadcast_shapes(np.shape(a), np.shape(x)), typeof(a).dtype
+    wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    a, x = (jnp.broadcast_to(jnp.asarray(y, wide), shape) for y in (a, x))
+    return lax.convert_element_type(_slope(a, x), dtype)
+
+
+@jit
+def _slope(a, x):
+    bad = jnp.isnan(a) | jnp.isnan(x) | (x < 0) | (a <= 0)
+    info = jnp.finfo(a.dtype)
+    tiny = a * lax.log(x) - x - lax.lgamma(a) < -np.log(info.max)
+    active, large = ~(bad | tiny | (x == 0)), (x > 1) & (x > a)
+    eps = a.dtype.type(info.eps)
+    far = by_fraction(a, x, active & large, eps)
+    slope = lax.select(large, far, by_series(a, x, active & ~large, eps))
+    slope = lax.select(x == 0, lax.full_like(x, 0), slope)
+    return lax.select(bad, lax.full_like(x, np.nan), slope)
+
+
+def _gamma_slope(sample, a, log_space):
+    if not log_space:
+        return random_gamma_grad(a, sample)
+    number, tiny = lax.exp(sample), lax.full_like(a, jnp.finfo(a.dtype).tiny)
+    number = lax.select(jnp.equal(number, 0), tiny, number)  # exp(-200) is 0 in float32
+    return random_gamma_grad(a, number) / number
+
+
+def _jvp(primals, tangents, log_space):
+    _, a = primals
+    [sample] = random_gamma_p.bind(*primals, log_space=log_space)
+    if tangents[1] is None:
+        return [sample], [None]
+    return [sample], [tangents[1] * _gamma_slope(sample, a, log_space)]
+
+
+jvp_rules[random_gamma_p] = _jvp
+
+
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Return floats of density proportional to x**(a - 1) exp(-x).
+
+    Args:
+      key: a key.
+      a: positive floats; the sample has derivatives with respect to them.
+      shape: of the result; by default that of `a`.
+      dtype: of the result.
+
+    Reference: ``jax.random.gamma``.
+    """
+    refuse_sharding("gamma", out_sharding)
+    return _gamma(*start("gamma", key, shape, dtype, a), a)
+
+
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Return logarithms of gamma numbers, which do not vanish for small `a`.
+
+    Reference: ``jax.random.loggamma``.
+    """
+    refuse_sharding("loggamma", out_sharding)
+    return _gamma(*start("gamma", key, shape, dtype, a), a, log_space=True)
+
+
+@partial(jit, static_argnames=("shape", "dtype", "log_space"))
+def _gamma(key, shape, dtype, a, log_space=False):
+    return random_gamma_p.bind(key, filled(a, dtype, shape), log_space=log_space)[0]

@@ -1,7 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.callbacks.primitives import io_callback as io_callback
-from minijax.discovery.automatic import autojit as autojit
+from minijax.autojitting.autojit import autojit as autojit
+from minijax.callbacks.callback import io_callback as io_callback
 from minijax.experimental import checkify as checkify
 from minijax.experimental import mesh_utils as mesh_utils
 from minijax.experimental import multihost_utils as multihost_utils

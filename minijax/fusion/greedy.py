@@ -4,12 +4,20 @@
 # edit the chapter, not this file.
 
 import math
+from typing import NamedTuple
 
-from minijax.fusion.index_maps import elements
-from minijax.fusion.loops import common_loops, links_between
-from minijax.fusion.merging import merged
-from minijax.fusion.parts import part_of
-from minijax.kernels.program_steps import Launch
+from minijax.fusion.merging import (
+    Candidate,
+    elements,
+    indices,
+    merged,
+    part_of,
+    same_bits,
+    seen_along,
+    split_axis,
+    unit,
+)
+from minijax.kernels.lowering import Launch
 from minijax.llvm.targets import current_target
 
 
@@ -57,6 +65,157 @@ def one_launch(substitute, steps, pair, outputs, target):
         return None
     wanted = {*outputs}.union(*[step.reads for step in others.values()])
     return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
+
+
+# Common loops: loops in which two parts can be one, and what they share there.
+
+
+def seen(indices, maps, rank):
+    """Return indices along so many other axes; None for None."""
+    return tuple([at and seen_along(at, maps, rank) for at in indices])
+
+
+def _agree(maps, found):
+    """Return whether two lists of indices can be one, and no axis serves twice."""
+    if any(a and b and a != b for a, b in zip(maps, found)):
+        return False
+    axes = [axis for a, b in zip(maps, found) if a or b for axis in (a or b).axes]
+    return len(axes) == len(set(axes))
+
+
+def with_new_loops(limits, home, maps, sizes):
+    """Return indices and sizes with a loop for each axis of which no place tells.
+
+    It is a loop of the same size along which the first part does not go yet, the
+    innermost one; or a new one, outside of those of the axes that follow.
+    """
+    for axis in reversed([axis for axis, at in enumerate(home) if at is None]):
+        used = {loop for at in home if at for loop in at.axes}
+        same = [loop for loop, size in enumerate(sizes) if size == limits[axis]]
+        free = [loop for loop in same if loop not in used]
+        inner = [loop for at in home[axis:] if at for loop in at.axes]
+        loop = free[-1] if free else min(inner, default=len(sizes))
+        if not free:
+            sizes = (*sizes[:loop], limits[axis], *sizes[loop:])
+            others = [x for x in unit(len(sizes)) if not x.strides[loop]]
+            home, maps = [seen(x, (*others,), len(sizes)) for x in (home, maps)]
+        home = (*home[:axis], unit(len(sizes))[loop], *home[axis + 1 :])
+    return home, maps, sizes
+
+
+class Link(NamedTuple):
+    """An element that two parts have to do with.
+
+    Attributes:
+      buffer: in which it is.
+      made: the `Store` of the first part, or its `Load` if both read it.
+      read: the `Load` of the second part.
+    """
+
+    buffer: object
+    made: object
+    read: object
+
+    @property
+    def is_plain(self):
+        """Whether the element is read where it was made."""
+        return self.made.place == self.read.place and not self.read.guards
+
+
+def links_between(first, second):
+    """Return the links from the first to the second part; None if one is broken."""
+    found = []
+    for node, buffer in second.sources.items():
+        if buffer in first.made:
+            read = node.detail
+            made = [x for x in first.made[buffer] if _match(x, read)]
+            if not made:
+                return None
+            found.append(Link(buffer, made[0], read))
+    return found
+
+
+def _match(store, read):
+    """Return whether what is stored can be what is read."""
+    meet = store.place == read.place or _meet(store.place, read.place)
+    return meet and same_bits(store.parameter.dtype, read.parameter.dtype)
+
+
+def _meet(made, place):
+    """Return whether two places can be one: real parts never are imaginary ones."""
+    gap = abs(place.offset - made.offset)
+    return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
+
+
+def _as_many(made, first_sizes, read, second_sizes):
+    """Return whether two places have equally many numbers, and each number once.
+
+    A window that overlaps may read as many as the array has, some of them twice.
+    """
+    pairs = (made, first_sizes), (read, second_sizes)
+    counts = {elements(sizes, place.axes) for place, sizes in pairs}
+    apart = made == read or all(_apart(place, sizes) for place, sizes in pairs)
+    return len(counts) == 1 and apart
+
+
+def _apart(place, sizes):
+    """Return whether a place surely never is the same number for two indices."""
+    reach = 0
+    for step, axis in sorted([(abs(place.strides[k]), k) for k in place.axes]):
+        if step <= reach:
+            return False
+        reach += step * (sizes[axis] - 1)
+    return True
+
+
+def in_other_loops(first, second, home, maps, sizes):
+    """Return the `Candidate` of two parts in other loops, by their indices there."""
+    first, second = first.along(home, sizes), second.along(maps, sizes)
+    return Candidate(first, second, links_between(first, second))
+
+
+def aligned(first, second, places):
+    """Return the indices of two parts in the loops of the second, and their sizes.
+
+    A loop is split where that is needed. Indices are None along axes of the first part
+    of which no pair of places tells. If there are no such loops, the result is None.
+    """
+    met, home = False, (None,) * len(first.sizes)
+    maps, sizes = unit(len(second.sizes)), second.sizes
+    for made, read in places:
+        cut = _as_many(made, first.sizes, read, second.sizes)
+        while cut:
+            place = seen_along(read, maps, len(sizes))
+            found, cut = indices(place, sizes, made, first.sizes)
+            if cut:
+                split, sizes = split_axis(cut[0], cut[1], sizes)
+                home, maps = [seen(x, split, len(sizes)) for x in (home, maps)]
+            elif found is not None and _agree(home, found):
+                met, home = True, tuple([a or b for a, b in zip(home, found)])
+    solid = [home[axis] for axis in first.solid] + [maps[axis] for axis in second.solid]
+    whole = {*solid}.issubset((None, *unit(len(sizes))))
+    return (home, maps, sizes) if met and whole else None
+
+
+def common_loops(first, second, links):
+    """Return two parts in the same loops, a `Candidate`; or None.
+
+    The loops are those of the second part, or of the first if that goes along more
+    indices; they are split, or more of them, where the other part needs that.
+    """
+    plain = [link.is_plain and all(link.made.place.strides) for link in links]
+    if plain and all(plain) and first.sizes == second.sizes:
+        return Candidate(first, second, [x for x in links if x.buffer in first.made])
+    pair, turn = (first, second), 1
+    if math.prod(first.sizes) > math.prod(second.sizes):
+        pair, turn = (second, first), -1
+    told = [(x.made.place, x.read.place)[::turn] for x in links if not x.read.guards]
+    found = aligned(*pair, told)
+    if found is None:
+        return None
+    home, maps, sizes = with_new_loops(pair[0].sizes, *found)
+    home, maps = (home, maps)[::turn]
+    return in_other_loops(first, second, home, maps, sizes)
 
 
 def paired(producer, consumer):

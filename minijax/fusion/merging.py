@@ -1,18 +1,193 @@
-"""Loop fusion: one kernel of several; what is made in it need not be loaded."""
+"""Loop fusion: one kernel of several, by indices of one nest as numbers of another."""
 
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import functools
+import itertools
+import math
+
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.fusion.index_maps import found_at, seen_along, unit
-from minijax.kernels.building import NodeWriter, new_name
-from minijax.kernels.kernel import Kernel, Node, index, needed
-from minijax.kernels.parts import Affine, Fold, Guard, Load, Parameter, Store, union
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.scalar_ops import in_registers
-from minijax.kernels.views import collapse
+from minijax.kernels.builder import NodeWriter, collapse, new_name
+from minijax.kernels.ir import (
+    Affine,
+    Fold,
+    Guard,
+    Load,
+    Parameter,
+    Store,
+    in_registers,
+    is_affine,
+    union,
+)
+from minijax.kernels.loop_nests import Kernel, Node, index, needed
+from minijax.kernels.lowering import Launch
+
+# Where an element was made: the indices of one loop nest as numbers of another.
+
+
+@functools.cache
+def unit(rank):
+    """Return the index along each of so many axes, as a tuple of `Affine`."""
+    return tuple(
+        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
+    )
+
+
+@functools.lru_cache(2**12)
+def seen_along(place, maps, rank):
+    """Return a place along other axes.
+
+    Args:
+      place: an `Affine`.
+      maps: for each of its axes, the `Affine` along the other ones.
+      rank: how many of these there are.
+    """
+    if maps == unit(rank) and len(place.strides) == rank:
+        return place
+    offset, strides = place.offset, [0] * rank
+    for stride, at in zip(place.strides, maps):
+        if stride:
+            offset += stride * at.offset
+            for axis, step in enumerate(at.strides):
+                strides[axis] += stride * step
+    return Affine(offset, tuple(strides))
+
+
+def elements(sizes, axes):
+    """Return how many indices there are along some axes."""
+    return math.prod([sizes[axis] for axis in axes])
+
+
+def _wheels(stored, limits):
+    """Return pairs of a value of a place and its axis, the highest first."""
+    moving = [axis for axis in stored.axes if limits[axis] > 1]
+    return sorted([(abs(stored.strides[axis]), axis) for axis in moving], reverse=True)
+
+
+def _digits(number, wheels):
+    found = []
+    for value, _ in wheels:
+        digit, number = divmod(number, value)
+        found.append(digit)
+    return None if number else found
+
+
+def digits(place, sizes, stored, limits):
+    """Return the indices at which `stored` is the number that `place` is.
+
+    They are the digits of the number if the strides of `stored` are taken for the
+    values of the places. Those of the first element and of its neighbours along each
+    axis tell how the digits change along the axes.
+
+    Args:
+      place: an `Affine` along axes of `sizes`.
+      stored: an `Affine` along axes of `limits`, no number twice.
+
+    Returns:
+      An `Affine` along the axes of `place` for each axis of `stored`, None for axes
+      along which it does not move; or None if there are no such indices.
+    """
+    wheels, least = _wheels(stored, limits), stored.bounds(limits)[0]
+    first = _digits(place.offset - least, wheels)
+    steps = [(0,) * len(wheels)] * len(sizes)
+    for axis in place.axes:
+        following = _digits(place.offset - least + place.strides[axis], wheels)
+        if first is None or following is None:
+            return None
+        steps[axis] = [b - a for a, b in zip(first, following)]
+    return None if first is None else _along(first, steps, wheels, stored, limits)
+
+
+def _along(first, steps, wheels, stored, limits):
+    found = [None] * len(limits)
+    for number, (_, axis) in enumerate(wheels):
+        at = Affine(first[number], tuple(step[number] for step in steps))
+        if stored.strides[axis] < 0:  # it is walked backwards
+            at = Affine(limits[axis] - 1 - at.offset, tuple(-n for n in at.strides))
+        found[axis] = at
+    return found
+
+
+def overflow(found, sizes, limits):
+    """Return whether digits leave their limits, and what can be done about it.
+
+    Returns:
+      None if they stay inside; else a pair of an axis and the size of the inner one of
+      the two axes into which it should be split, or False if that is no help.
+    """
+    for at, limit in zip(found, limits):
+        if at is not None:
+            least, most = at.bounds(sizes)
+            if least < 0 or most >= limit:
+                return _cut(at, sizes, limit)
+    return None
+
+
+def _cut(at, sizes, limit):
+    for axis in at.axes:
+        inner, rest = divmod(limit, abs(at.strides[axis]))
+        if not rest and 1 < inner < sizes[axis] and not sizes[axis] % inner:
+            return axis, inner
+    return False
+
+
+@functools.lru_cache(2**12)
+def indices(place, sizes, stored, limits):
+    """Return the `digits` if they stay inside of their limits.
+
+    Returns:
+      A pair: what `digits` returns, or None; and what `overflow` says.
+    """
+    if place == stored and sizes == limits:
+        units = unit(len(sizes))
+        if all(place.strides):
+            return units, None
+        return [at if n else None for at, n in zip(units, place.strides)], None
+    found = digits(place, sizes, stored, limits)
+    cut = None if found is None else overflow(found, sizes, limits)
+    return (found if cut is None else None), cut
+
+
+def found_at(place, guards, sizes, stored, limits):
+    """Return the indices at which `stored` is where a guarded load reads, or None."""
+    rank = len(sizes)
+    if guards:
+        place, sizes = _unguarded(place, guards, sizes)
+    found, _ = indices(place, sizes, stored, limits)
+    if found and guards:
+        axes = (*unit(rank), *[guard.place for guard in guards])
+        found = [at and seen_along(at, axes, rank) for at in found]
+    return found
+
+
+def _unguarded(place, guards, sizes):
+    """Return a place along axes behind which there is one for each guard's number."""
+    factors = []
+    for (offset, strides), _ in guards:
+        ratios = [a // b for a, b in zip(place.strides, strides) if b]
+        factor = min(ratios, key=abs, default=0)
+        left = [a - factor * b for a, b in zip(place.strides, strides)]
+        place = Affine(place.offset - factor * offset, tuple(left))
+        factors.append(factor)
+    limits = [guard.limit for guard in guards]
+    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
+
+
+def split_axis(axis, inner, sizes):
+    """Return the index along each of some axes, along those with two for one, and the
+    sizes of these."""
+    sizes = (*sizes[:axis], sizes[axis] // inner, inner, *sizes[axis + 1 :])
+    maps = [*unit(len(sizes))]
+    outer, last = maps.pop(axis), maps[axis]
+    both = [inner * a + b for a, b in zip(outer.strides, last.strides)]
+    maps[axis] = Affine(0, tuple(both))
+    return tuple(maps), sizes
+
+
+# Loop fusion: one kernel of several; what is made in it need not be loaded.
 
 
 def same_bits(made, read):
@@ -269,3 +444,181 @@ def merged(part, wanted, cheap=None):
     name = "_".join(names[:4]) + "_etc" * (len(names) > 4)
     kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
     return Launch(collapse(kernel), [*buffers.values()])
+
+
+# Parts of a program: launches in the same loops, and what fusion asks of them.
+
+
+def walked(node):
+    """Return the axes along which a node is computed: with those that it folds."""
+    if node.op != "fold":
+        return node.level
+    return tuple({*node.args[0].level, *node.detail.axes})
+
+
+class Part(Merger):
+    """One or more launches in the same loops, as one kernel that grows.
+
+    Attributes:
+      orders: pairs of axes, the first of which has to be outside of the second: a fold
+        keeps the first, and folds the second or goes on along it.
+      solid: axes along which a place is sought, so that they must stay whole.
+      gone: buffers that it makes and need not store.
+    """
+
+    orders = solid = gone = frozenset()
+
+    def take(self, other, maps=None):
+        """Write all of another part at these indices, by default its own."""
+        if other.folded:
+            orders, solid = other.orders, other.solid
+            if maps is not None:
+                axes = [at.axes for at in maps]
+                pairs = [itertools.product(axes[a], axes[b]) for a, b in orders]
+                orders = frozenset().union(*pairs)
+                solid = frozenset().union(*[axes[axis] for axis in solid])
+            self.orders, self.solid = self.orders | orders, self.solid | solid
+        if other.gone:
+            self.gone |= other.gone
+        return super().take(other, maps)
+
+    def along(self, home, sizes):
+        """Return the part in other loops, where its indices are those of `home`."""
+        same = sizes == self.sizes and home == unit(len(sizes))
+        return self if same else Part(sizes).take(self, home)
+
+    @property
+    def stores(self):
+        """Pairs of a buffer and a `Store`, but for those that are gone."""
+        made = [(x, stores) for x, stores in self.made.items() if x not in self.gone]
+        return [(buffer, x) for buffer, stores in made for x in stores]
+
+    @property
+    def loads(self):
+        """Pairs of a buffer and a `Load`."""
+        return [(buffer, node.detail) for node, buffer in self.sources.items()]
+
+    def folding(self, buffers):
+        """Return from buffers to the axes that are folded on the way to a store."""
+        found = {}
+        for buffer in buffers if self.folded else ():  # two stores of a complex number
+            stores = self.made.get(buffer, ())
+            axes = [self.folded[x.node] for x in stores if x.node in self.folded]
+            if axes:
+                found[buffer] = frozenset().union(*axes)
+        return found
+
+    @property
+    def loops(self):
+        """The loops along which at least one of the launches goes."""
+        axes = [walked(node) for node in self.nodes]
+        return set().union(*axes, *[store.place.axes for _, store in self.stores])
+
+    def makes_little(self, few):
+        """Return whether it makes one array, with no fold and few operations."""
+        return self.ops <= few and len(self.stores) == 1 and not self.folded
+
+    def behind(self):
+        """Return from nodes the axes along which the part goes on with them."""
+        found = {node: set() for node in self.nodes}
+        for _, store in self.stores:
+            found[store.node].update(store.place.axes)
+        for node in reversed(self.nodes):
+            for arg in node.args:
+                found[arg].update(walked(node), found[node])
+        return found
+
+    def cost(self, buffer, target, most=math.inf):
+        """Return what an element of a buffer costs, from what the part loads.
+
+        What is found to cost more than `most` is not followed any further.
+        """
+        [store, *_], total = self.made[buffer], 0
+        count = elements(self.sizes, store.place.axes)
+        left, seen = [store.node], {store.node}
+        while left and total <= most * count:
+            node = left.pop()
+            if node.op not in NO_WORK:
+                total += target.price(node.op) * elements(self.sizes, walked(node))
+            left += [arg for arg in {*node.args} if arg not in seen]
+            seen.update(node.args)
+        return total / count
+
+
+def part_of(launch):
+    """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
+    or has a computed place."""
+    kernel, buffers = launch
+    if 0 in kernel.sizes or not is_affine(kernel):
+        return None
+    part, at = Part(kernel.sizes), dict(zip(kernel.parameters, buffers))
+    part.nodes = nodes = kernel.nodes
+    loads = [node for node in nodes if node.op == "load"]
+    part.sources = {node: at[node.detail.parameter] for node in loads}
+    part.ops = len([node for node in nodes if node.op not in NO_WORK])
+    for store in kernel.stores:
+        part.made.setdefault(at[store.parameter], []).append(store)
+        part.names[store.node, kernel.name] = None
+    folds = [node for node in nodes if node.op == "fold"]
+    if folds:
+        [*map(part.note_folds, nodes)]
+        behind = part.behind()
+        after = [behind[x].difference(x.level).union(x.detail.axes) for x in folds]
+        pairs = [itertools.product(x.level, axes) for x, axes in zip(folds, after)]
+        part.orders = frozenset().union(*pairs)
+        sought = [x.detail.axes for x in folds if x.detail.how[:3] == "arg"]
+        part.solid = frozenset().union(*sought)
+    return part
+
+
+class Candidate:
+    """Two parts in the same loops, which may become one.
+
+    Attributes:
+      first, second: the parts.
+      links: what the first one hands over to the second, a list of `Link`.
+      folds: of what the first part folds and the second one reads, the axes that are
+        folded, those of the place, and those along which the second part goes on.
+      orders: pairs of loops of which the first has to be outside of the second.
+    """
+
+    def __init__(self, first, second, links=()):
+        self.first, self.second, self.links, self.folds = first, second, links, []
+        self.orders = first.orders | second.orders
+        folding = first.folding(second.sources.values())
+        if folding:
+            behind = second.behind()
+            for node, buffer in second.sources.items():
+                if buffer in folding:
+                    kept = first.made[buffer][0].place.axes
+                    after = behind[node].difference(kept)
+                    self.folds.append((folding[buffer], kept, after))
+                    self.orders = self.orders.union(itertools.product(kept, after))
+
+    def near(self, target):
+        """Return how many numbers as long as what is handed over stay near."""
+        itemsizes = [link.made.parameter.dtype.itemsize for link in self.links]
+        return 8 * target.near // max([4, *itemsizes])
+
+    def part(self, gone=()):
+        """Return the part of both, which is the first one grown if that was written.
+
+        It is None if the first one makes an element at a place that cannot be told.
+
+        Args:
+          gone: buffers that need not be stored any more.
+        """
+        first, apart = self.first, [x.buffer for x in self.links if not x.is_plain]
+        if apart or not first.known:
+            first = Part(first.sizes).take(first)
+        both = first.take(self.second)
+        if not {*apart}.isdisjoint(both.sources.values()):
+            return None
+        both.orders = self.orders
+        both.gone = both.gone.union(gone)
+        return both
+
+
+def joined(first, second):
+    """Return the part of two that are in the same loops."""
+    return Candidate(first, second).part()

@@ -19,9 +19,9 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.numerics import as_integer, canonicalize_axis
 from minijax.core import Array
-from minijax.lax.promotion import promote_dtypes_inexact
+from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.typing import ArrayLike
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.array import ShapedArray, typeof
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
-from minijax.jaxprs.staging import trace_to_jaxpr
-from minijax.operators.entries import known_value
+from minijax.jaxprs.jaxpr import trace_to_jaxpr
+from minijax.numpy.operands import known_value
 
 
 class GatherDimensionNumbers(NamedTuple):

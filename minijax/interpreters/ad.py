@@ -6,14 +6,13 @@ Reference: ``jax.interpreters.ad``.
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.arrays.array import shape_rules
-from minijax.arrays.avals import typeof
-from minijax.forward.rules import jvp_rules, linear_rule, partials_rule
-from minijax.forward.trace import JVPTrace as JVPTrace
-from minijax.forward.trace import JVPTracer as JVPTracer
+from minijax.arrays.array import shape_rules, typeof
+from minijax.forward_mode.jvp import JVPTrace as JVPTrace
+from minijax.forward_mode.jvp import JVPTracer as JVPTracer
+from minijax.forward_mode.jvp import jvp_rules, linear_rule, partials_rule
 from minijax.lax.elementwise import add_any_p as add_jaxvals_p
-from minijax.pytrees.call_checks import zeros_of_tangent
-from minijax.reverse.transposition import Linear, transpose_rules
+from minijax.pytrees.argument_checks import zeros_of_tangent
+from minijax.reverse_mode.backward_pass import Linear, transpose_rules
 
 
 class Zero:

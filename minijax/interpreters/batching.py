@@ -6,8 +6,8 @@ Reference: ``jax.interpreters.batching``.
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.arrays.avals import typeof
-from minijax.batching.rules import elementwise_rule, insert_axis, move_axis, vmap_rules
+from minijax.arrays.array import typeof
+from minijax.batching.vmap import elementwise_rule, insert_axis, move_axis, vmap_rules
 
 
 class _FancyBatchers(dict):

@@ -1,27 +1,61 @@
-"""Programs as data: variables, equations, jaxprs, and how to run one.
+"""Programs as data: jaxprs, the trace that writes them down, make_jaxpr.
 
 A *jaxpr* is a program in its plainest form: inputs, one equation after the other, each
 of which names its results and is never changed, and outputs.
 
-Reference: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var``,
-``Literal``, ``jaxpr_as_fun``), ``jax.core.eval_jaxpr``.
+Every operation that is bound while it is current becomes an equation; none is
+evaluated.
+
+References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var``,
+``Literal``, ``jaxpr_as_fun``), ``jax.core.eval_jaxpr``, ``DynamicJaxprTrace`` in
+``jax._src.interpreters.partial_eval``, ``jax.make_jaxpr``, ``jax.eval_shape``.
 """
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/08_errors.md: JaxprTrace.record (9e18df99).
+# Amended in chapters/36_replicas.md:
+#   EquationTrace.fit, EquationTrace.process_primitive, JaxprTrace.__init__ (519524c1).
 
 import dataclasses
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import held_as
-from minijax.arrays.avals import typeof
-from minijax.jaxprs.documents import flatten
-from minijax.jaxprs.printing import print_jaxpr, write_eqn
-from minijax.jaxprs.result_types import types_of_results
-from minijax.jaxprs.variable_names import Writing
+from minijax import lax
+from minijax._registry import Registry
+from minijax.arrays.array import ShapedArray, asarray_impl, held_as, typeof
+from minijax.arrays.devices import NO_MANUAL_AXES
+from minijax.arrays.dtypes import canonicalize_dtype, is_in_force
+from minijax.arrays.numerics import integers
+from minijax.batching.vmap import MappedAxis
+from minijax.core import (
+    Trace,
+    Tracer,
+    current_trace,
+    impl_rules,
+    lifetime,
+    refuse_dead_tracers,
+    set_current_trace,
+)
+from minijax.jaxprs.pretty_printer import Writing, flatten, print_jaxpr, write_eqn
+from minijax.jaxprs.types import (
+    Latest,
+    Origin,
+    ShapeDtypeStruct,
+    ValuelessTracer,
+    argument_positions,
+    struct_of,
+    types_of_results,
+)
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.argument_checks import check_callable, resolve_argnums
+from minijax.pytrees.tree_util import tree_map
+from minijax.typing import P
+
+# Programs as data: variables, equations, jaxprs, and how to run one.
 
 
 class Var:
@@ -155,6 +189,68 @@ class Jaxpr(_Program):
         return dataclasses.replace(self, **changes)
 
 
+# Staging: the trace that writes down what a function does, as a jaxpr.
+
+
+class JaxprTracer(ValuelessTracer):
+    """A stand-in for all arrays of one type: it is a variable of the jaxpr.
+
+    Attributes:
+      variable: its `Var`, or a `Literal` for a scalar made on the way.
+      aval: the variable's `ShapedArray`.
+    """
+
+    __slots__ = ("aval", "variable")
+
+    def __init__(self, trace, variable):
+        self._trace, self.variable, self.aval = trace, variable, variable.aval
+
+    def provenance(self):
+        """Say which function is being written down, and what this value depends on."""
+        trace = self._trace
+        positions = argument_positions(self.variable, trace.invars, trace.eqns)
+        return trace.origin.describe(positions)
+
+
+# What returns, for the trace around a program, a function that changes the operands of
+# each equation; None where there are no devices that differ.
+fitting: Latest = Latest(lambda trace: None)
+
+
+class EquationTrace(Trace):
+    """Writes down each operation on its own tracers as an equation.
+
+    Args:
+      parent: the trace that was current before; nothing is passed on to it.
+    """
+
+    stages = True
+    fit: Any = None
+
+    def __init__(self, parent):
+        self.parent, self.invars, self.eqns = parent, [], []
+
+    def new_input(self, aval):
+        """Return a tracer for a new argument of the jaxpr."""
+        self.invars.append(Var(aval))
+        return JaxprTracer(self, self.invars[-1])
+
+    def atom(self, x):
+        """Return what stands for `x` in an equation."""
+        return x.variable
+
+    def process_primitive(self, primitive, args, params):
+        """Write down an equation, and return tracers for its results."""
+        if self.fit is not None:
+            args = self.fit(primitive, args, params)
+        return self.record(new_eqn(primitive, list(map(self.atom, args)), params))
+
+    def record(self, eqn):
+        """Keep an equation, and return tracers for its results."""
+        self.eqns.append(eqn)
+        return [JaxprTracer(self, var) for var in eqn.outvars]
+
+
 class Literal:
     """A scalar that is written into an equation in place of a variable.
 
@@ -180,6 +276,112 @@ class Literal:
         """Return the number and its type, such as ``2.0:f32[]``."""
         number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
         return f"{number}:{self.aval.str_short()}"
+
+
+def as_literal(x):
+    """Return the `Literal` of a Python or NumPy scalar, and None for another value."""
+    if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
+        aval = typeof(x)
+        return Literal(x.astype(aval.dtype, copy=False)[()], aval)
+    return Literal(x) if isinstance(x, (bool, int, float, complex)) else None
+
+
+def computed_literal(x):
+    """Return the `Literal` of a scalar that was computed, with its own type."""
+    aval = typeof(x)
+    number = np.asarray(x).astype(aval.dtype)[()]
+    is_weak = aval.weak_type and typeof(number.item()) == aval
+    return Literal(number.item() if is_weak else number, aval)
+
+
+def converted_literal(eqn):
+    """Return the literal that the conversion of a literal gives, None for the rest."""
+    if eqn.primitive is not lax.convert_element_type_p:
+        return None
+    [operand] = eqn.invars
+    stays = not is_in_force(eqn.params["new_dtype"])  # read again, it would be narrower
+    if stays or not isinstance(operand, Literal):
+        return None
+    [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
+    return computed_literal(result)
+
+
+class Constants:
+    """The arrays that a function used without receiving them: a variable for each."""
+
+    def __init__(self):
+        self.found = {}  # from an array's identity to (variable, value, array)
+
+    def variable(self, x):
+        """Return the variable of an array, or a tracer, that came from outside."""
+        if id(x) not in self.found:
+            value = x if isinstance(x, Tracer) else asarray_impl(x)
+            self.found[id(x)] = Var(typeof(x)), value, x
+        return self.found[id(x)][0]
+
+    def split(self):
+        """Return the list of variables and the list of their values."""
+        found = self.found.values()
+        return [var for var, _, _ in found], [value for _, value, _ in found]
+
+
+# What returns the place in the user's program that is running: an equation's `source`.
+source_finder: Latest = Latest(lambda: None)
+
+
+class JaxprTrace(EquationTrace):
+    """Writes down each operation, whatever its operands are.
+
+    Args:
+      parent: the trace that was current before; nothing is passed on to it.
+      origin: an `Origin`, for messages.
+    """
+
+    def __init__(self, parent, origin=None):
+        super().__init__(parent)
+        self.fit, self.constants = fitting.value(parent), Constants()
+        self.origin = origin or Origin()
+
+    def atom(self, x):
+        """Return what stands for `x` in an equation: a `Var` or a `Literal`."""
+        own = isinstance(x, JaxprTracer) and x._trace is self
+        return x.variable if own else as_literal(x) or self.constants.variable(x)
+
+    def stage_value(self, x):
+        """Return a tracer for a scalar that was made while this trace is current."""
+        return JaxprTracer(self, computed_literal(x))
+
+    def record(self, eqn):
+        """Keep an equation and its source; convert a literal on the spot."""
+        if (literal := converted_literal(eqn)) is not None:
+            return [JaxprTracer(self, literal)]
+        eqn.source = source_finder.value()
+        return super().record(eqn)
+
+    def to_jaxpr(self, outs):
+        """Return the jaxpr whose results are `outs`, and the list of its constants."""
+        refuse_dead_tracers("return", outs)
+        outvars = [self.atom(out) for out in outs]
+        constvars, consts = self.constants.split()
+        return Jaxpr(constvars, self.invars, outvars, self.eqns), consts
+
+
+def trace_to_jaxpr(fun, avals, origin=None):
+    """Write down what a function does.
+
+    Args:
+      fun: function from flat arguments to a list of results.
+      avals: `ShapedArray` of each argument.
+      origin: an `Origin`, for messages.
+
+    Returns:
+      The `Jaxpr`, and the list of values of its `constvars`.
+    """
+    trace = JaxprTrace(current_trace(), origin)
+    with lifetime(trace):
+        made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
+    current_trace()  # who reads it lets go of the trace that has ended
+    return made
 
 
 def eval_jaxpr(jaxpr, consts, *args):
@@ -231,3 +433,148 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list]:
       closed_jaxpr: a `ClosedJaxpr`.
     """
     return partial(eval_jaxpr, closed_jaxpr.jaxpr, closed_jaxpr.consts)
+
+
+# Looking at a function's program, or at its types alone, without running it.
+
+
+def abstractify(x):
+    """Return the abstract value of an array, or of anything with a shape and a dtype.
+
+    Args:
+      x: array, scalar, tracer, `ShapeDtypeStruct`, `ShapedArray`, …
+
+    Raises:
+      TypeError: if `x` has no type that an array can have.
+    """
+    try:
+        return typeof(x)
+    except TypeError:
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise
+    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
+    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
+    shape = integers(x.shape, "Shapes")
+    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
+
+
+def _stage(name, call):
+    origin = Origin(name, call.fun_name, call.names)
+    return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
+
+
+def _shapes(call, jaxpr):
+    return call.output(list(map(struct_of, jaxpr.out_avals)))
+
+
+def _traced_types(fun):
+    """Return `fun` with a new variable for each `ShapeDtypeStruct` of its result."""
+
+    def traced(x):
+        is_type = isinstance(x, ShapeDtypeStruct)
+        return current_trace().new_input(abstractify(x)) if is_type else x
+
+    return wraps(fun)(lambda *args, **kwargs: tree_map(traced, fun(*args, **kwargs)))
+
+
+def _flat_call(name, fun, args, kwargs, static_argnums):
+    static = resolve_argnums(name, static_argnums, len(args), error=ValueError)
+    for position in static:
+        try:
+            hash(args[position])
+        except TypeError as error:
+            raise ValueError(
+                f"{name}: static argument {position} is a {type(args[position])}, "
+                "which has no hash. Static arguments must be hashable: pass a tuple "
+                "instead of a list, or do not make this argument static."
+            ) from error
+    varying = tuple(i for i in range(len(args)) if i not in static)
+    return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
+
+
+class AxisTrace(Trace):
+    """Gives a name and a size to an axis that no vmap maps, and passes everything on.
+
+    Args:
+      parent: the trace that was current before.
+      axis: a `MappedAxis`.
+    """
+
+    def __init__(self, parent, axis):
+        self.parent, self.axis = parent, axis
+
+    def process_primitive(self, primitive, args, params):
+        """Bind the operation under the parent."""
+        with set_current_trace(self.parent):
+            return primitive.bind(*args, **params)
+
+
+def _named_axes(axis_env):
+    trace = current_trace()
+    for name, size in axis_env:
+        trace = AxisTrace(trace, MappedAxis(name, size))
+    return trace
+
+
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    return_shape: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that writes down the program of `fun` instead of running it.
+
+    Args:
+      fun: function on pytrees of arrays.
+      static_argnums: int or sequence of ints: positional arguments that `fun` receives
+        as they are. They stand in the jaxpr with the values they have; they must have
+        a hash.
+      axis_env: sequence of pairs (axis name, size), for collectives in `fun`.
+      return_shape: whether to return, besides, the pytree of `ShapeDtypeStruct` that
+        describes the result of `fun`.
+
+    Returns:
+      A function of the arguments of `fun`, of which only shapes and dtypes matter (a
+      leaf may be a `ShapeDtypeStruct`), to a `ClosedJaxpr`.
+
+    Raises:
+      TypeError: if a leaf of the arguments or the result is no array.
+      ValueError: if a static argument has no hash.
+
+    Reference: ``jax.make_jaxpr``.
+    """
+    check_callable(fun)
+
+    def make_jaxpr_f(*args, **kwargs):
+        call = _flat_call("make_jaxpr", fun, args, kwargs, static_argnums)
+        with set_current_trace(_named_axes(axis_env or ())):
+            jaxpr = _stage("make_jaxpr", call)
+        return (jaxpr, _shapes(call, jaxpr)) if return_shape else jaxpr
+
+    make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', 'a function')})"
+    return make_jaxpr_f
+
+
+# From classes of functions that know their types to functions that ask one of them.
+eval_shape_rules: dict = Registry()
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
+
+    Args:
+      fun: function on pytrees of arrays.
+      *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`, and so may
+        leaves of its result.
+
+    Returns:
+      The result of `fun` with a `ShapeDtypeStruct` in place of each array.
+
+    Reference: ``jax.eval_shape``.
+    """
+    for kind in type(fun).__mro__:
+        if kind in eval_shape_rules:
+            return eval_shape_rules[kind](fun, *args, **kwargs)
+    call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
+    call.fun = _traced_types(fun)
+    return _shapes(call, _stage("eval_shape", call))

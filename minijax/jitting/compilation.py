@@ -1,6 +1,7 @@
-"""From a program to something that runs it: backends, and what they have made.
+"""The tracing cache, shardings of a jitted function, and backends that compile.
 
-Reference: ``jax.stages.Compiled``.
+References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.jit``,
+``in_shardings``, ``out_shardings`` of ``jax.jit``, ``jax.stages.Compiled``.
 """
 
 # Made from chapters/12_jit_ground.md by `make chapter`;
@@ -10,19 +11,351 @@ import copy
 import operator
 import os
 from contextlib import nullcontext
+from itertools import repeat
+from typing import NamedTuple
 
 from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
-from minijax.arrays.interchange import placement_of
-from minijax.arrays.placement import default_placement
-from minijax.arrays.settings import config
+from minijax.arrays.devices import Sharding, completions, default_placement
+from minijax.arrays.dtypes import config
+from minijax.arrays.interchange import ids_of, placement_of, spot_of
 from minijax.arrays.transfer import brought
-from minijax.core import EvalTrace, set_current_trace
-from minijax.forgetting.programs import only, prune
-from minijax.forgetting.remembering import cache_by_object, once_of
-from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
-from minijax.jaxprs.latest import Latest
-from minijax.jitting.shardings import with_wishes_inside
+from minijax.batching.vmap import program_primitives
+from minijax.core import (
+    EvalTrace,
+    Primitive,
+    Tracer,
+    current_trace,
+    lifetime,
+    refuse_dead_tracers,
+    set_current_trace,
+)
+from minijax.diagnostics.tracebacks import readers
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Origin, eval_jaxpr
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
+from minijax.jaxprs.types import Latest, ShapeDtypeStruct, struct_of
+from minijax.pytrees.tree_operations import flatten_axes
+from minijax.pytrees.tree_util import PyTreeDef, tree_map
+from minijax.rematerialization.caching import (
+    Once,
+    cache_by_object,
+    once_of,
+    remembered,
+    trace_context,
+)
+from minijax.rematerialization.jaxpr_transforms import only, partition, prune
+
+# The tracing cache: functions of trees as programs, each made once for its key.
+
+
+class Key(NamedTuple):
+    """What a program depends on, besides the function.
+
+    Attributes:
+      tree: the structure of the arguments, a `PyTreeDef` of ``(args, kwargs)``.
+      avals: the abstract values of their leaves.
+      statics: pairs of a name and a `Static`.
+      hoist: whether constants are inputs.
+      switches: the values of `traced_switches`.
+      axes: the named axes around, each a `MappedAxis`.
+    """
+
+    tree: PyTreeDef
+    avals: tuple
+    statics: tuple
+    hoist: bool
+    switches: tuple
+    axes: tuple
+
+
+class Program(NamedTuple):
+    """A user's function, traced.
+
+    Attributes:
+      closed: a `ClosedJaxpr`, whose first inputs are those of `captured`.
+      captured: the arrays and tracers that the function has used and that are inputs.
+      out_tree: the structure of its result.
+      name: of the function.
+    """
+
+    closed: ClosedJaxpr
+    captured: list
+    out_tree: PyTreeDef
+    name: str
+
+
+def _closed(call, key, jaxpr, consts):
+    captures = [key.hoist or isinstance(const, Tracer) for const in consts]
+    constvars, lifted = partition(captures, jaxpr.constvars)
+    values, captured = partition(captures, consts)
+    jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
+    closed = ClosedJaxpr(jaxpr, values)
+    return Program(closed, captured, call.out_tree, name_of_program(call.fun))
+
+
+def name_of_program(fun):
+    """Return what the program of a function is called."""
+    inner = getattr(fun, "func", fun)  # of a functools.partial
+    return getattr(inner, "__name__", "<unnamed function>")
+
+
+_programs = cache_by_object()
+note_miss = Latest(lambda call, key, once: None)  # is told of each miss
+
+
+def programs_of(fun):
+    """Return the `Once` with the programs of a function, by `Key`."""
+    try:
+        return once_of(_programs, fun)
+    except TypeError:  # it has no hash, or no weak references
+        return Once()
+
+
+def program_of(call, statics=(), hoist=False):
+    """Return the `Program` of a call; it is made once for each kind of arguments.
+
+    A program that has picked up tracers of the transformations around is right for them
+    alone, and not kept.
+
+    Args:
+      call: a `FlatCall`.
+      statics: pairs of a name and a `Static` on which the program depends.
+      hoist: whether all constants become inputs, not only tracers.
+    """
+    once = programs_of(call.fun)
+    key = Key(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
+    if (program := once.values.get(key)) is not None:
+        return program
+    with once.turn(key):
+        if (program := once.values.get(key)) is None:
+            note_miss.value(call, key, once)
+            origin = Origin(call.name, call.fun_name, call.names)
+            trace = JaxprTrace(current_trace(), origin)
+            with lifetime(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
+                outs = call.__call__(*map(trace.new_input, call.avals))
+                jaxpr, consts = trace.to_jaxpr(outs)
+            current_trace()  # who reads it lets go of the trace that has ended
+            program = _closed(call, key, jaxpr, consts)
+            alone = not any(isinstance(x, Tracer) for x in program.captured)
+            once.offer(key, program, alone)
+    return program
+
+
+readers.add(program_of, keeps=True)
+
+
+# The class of the primitive `jit`: a call may be asked to vanish.
+
+
+class JitPrimitive(Primitive):
+    """A call; one that is to be inlined vanishes when it is written down."""
+
+    def bind(self, *args, jaxpr, **params):
+        """Return the list of the results of the program `jaxpr`."""
+        trace = current_trace()
+        if params.get("inline") and isinstance(trace, JaxprTrace):
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+        refuse_dead_tracers(self, args)
+        return trace.process_primitive(self, args, {"jaxpr": jaxpr, **params})
+
+
+# Shardings that a user of jit asks for, for operands and results.
+
+
+class _Unspecified:
+    """Stands for a sharding that is left open."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+    def __reduce__(self):
+        return "UNSPECIFIED"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+def check_shardings(option, shardings):
+    """Return a tree of shardings; None becomes `UNSPECIFIED`.
+
+    Args:
+      option: ``"in_shardings"`` or ``"out_shardings"``.
+      shardings: a tree of `Sharding` and None.
+
+    Raises:
+      TypeError: if a leaf is neither.
+    """
+    if shardings is None or shardings is UNSPECIFIED:
+        return UNSPECIFIED
+    if isinstance(shardings, Sharding):
+        return shardings
+    return tree_map(
+        lambda leaf: _leaf_of(option, leaf), shardings, is_leaf=lambda x: x is None
+    )
+
+
+def _leaf_of(option, leaf):
+    if leaf is None or leaf is UNSPECIFIED:
+        return UNSPECIFIED
+    if isinstance(leaf, Sharding):
+        return leaf
+    if type(leaf) in completions:
+        return completions[type(leaf)](option, leaf)
+    raise TypeError(
+        f"{option} leaf specifications are expected to be Shardings or None, but got "
+        f"{leaf} of type {type(leaf).__name__}. The sharding of a device is "
+        "minijax.sharding.SingleDeviceSharding(device)."
+    )
+
+
+def in_shardings_of(shardings, call):
+    """Return a tuple with a sharding for each leaf of the arguments.
+
+    Args:
+      shardings: what `check_shardings` returns, a prefix of the positional arguments.
+      call: a `FlatCall`.
+
+    Raises:
+      ValueError: if it is no prefix, or if arguments are given by name.
+    """
+    args, kwargs = call.in_tree.children()
+    if shardings is UNSPECIFIED:
+        return (UNSPECIFIED,) * call.in_tree.num_leaves
+    if kwargs.children() or call.constants:
+        raise ValueError(
+            "jit does not support kwargs when in_shardings is specified: its entries "
+            "belong to positional arguments. Give all arguments by position."
+        )
+    shardings = tuple(shardings) if isinstance(shardings, list) else shardings
+    return tuple(flatten_axes("jit in_shardings", shardings, args))
+
+
+def out_shardings_of(shardings, out_tree):
+    """Return a tuple with a sharding for each leaf of the result.
+
+    Raises:
+      ValueError: if the tree of shardings is no prefix of the result.
+    """
+    return tuple(flatten_axes("jit out_shardings", shardings, out_tree))
+
+
+def sharding_params(**shardings):
+    """Return those parameters of a call in which a sharding is specified."""
+    return {
+        name: leaves
+        for name, leaves in shardings.items()
+        if any(leaf is not UNSPECIFIED for leaf in leaves)
+    }
+
+
+_SHARDINGS = "in_shardings", "out_shardings"
+
+
+def devices_asked(params):
+    """Yield the devices that the parameters of a call ask for."""
+    if params.get("device"):
+        yield params["device"]
+    for name in _SHARDINGS:
+        for sharding in params.get(name, ()):
+            if sharding is not UNSPECIFIED:
+                yield sharding.placement.device
+
+
+def on_one_device(params):
+    """Return parameters of a call that names its device instead of its shardings.
+
+    A transformed call has other operands and results, and runs where the call would.
+    """
+    if not any(name in params for name in _SHARDINGS):
+        return params
+    rest = {name: params[name] for name in params if name not in _SHARDINGS}
+    return rest | {"device": next(devices_asked(params))}
+
+
+@remembered
+def wishes_inside(closed):
+    """Return where calls inside have to run: pairs of a text and a `Placement`."""
+    return [*dict.fromkeys(_wishes_in(closed.jaxpr, set()))]
+
+
+# By primitive: functions of its parameters that return the devices it asks for.
+device_askers: dict = Registry()
+
+# What returns a program that brings operands and results where parameters of its call
+# say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
+program_placed = Latest(lambda closed, params: closed)
+
+
+def _wishes_in(jaxpr, seen):
+    for eqn in jaxpr.eqns:
+        calls = eqn.primitive in program_primitives
+        ask = device_askers.get(eqn.primitive, devices_asked if calls else None)
+        for device in ask(eqn.params) if ask else ():
+            yield f"{eqn.primitive} inside jit", device.committed
+        for inner in jaxprs_in_params(eqn.params) if calls else ():
+            if inner not in seen:
+                seen.add(inner)
+                yield from _wishes_in(inner, seen)
+
+
+def agreed(wishes):
+    """Return the `Placement` that all wishes name, or None if there is no wish.
+
+    Args:
+      wishes: pairs of a text, what the wish comes from, and a committed `Placement`.
+
+    Raises:
+      ValueError: if two wishes differ.
+    """
+    first, placement = "", None
+    for wish, place in wishes:
+        if placement is not None and placement.devices != place.devices:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation. Got {first} "
+                f"with {ids_of(placement)} and {wish} with {ids_of(place)}. Name one "
+                "device, or leave the sharding out."
+            )
+        if placement is None:
+            first, placement = wish, place
+    return placement and placement.joint
+
+
+def with_wishes_inside(placement, name, *programs):
+    """Return where programs run: at a placement, unless calls in them ask for another.
+
+    Raises:
+      ValueError: if calls ask for another device than one that is committed.
+    """
+    wishes = [(f"an argument of {name}", placement)] if placement.committed else []
+    inside = [wish for closed in programs for wish in wishes_inside(closed)]
+    return agreed(wishes + inside) or placement
+
+
+def shardings_of_call(options, call, program):
+    """Return the parameters of a call that say where it is to be, a dictionary."""
+    if options.in_shardings is options.out_shardings is UNSPECIFIED:
+        return {}
+    outside = (UNSPECIFIED,) * len(program.captured)
+    wanted = in_shardings_of(options.in_shardings, call)
+    results = out_shardings_of(options.out_shardings, program.out_tree)
+    return sharding_params(in_shardings=outside + wanted, out_shardings=results)
+
+
+def place_of_leaf(x):
+    """Return the placement of an array, or the one that a `ShapeDtypeStruct` names."""
+    if isinstance(x, ShapeDtypeStruct):
+        return x.sharding and x.sharding.placement
+    return spot_of(x)
+
+
+def structs_of(avals, shardings):
+    """Return a list of `ShapeDtypeStruct`; `shardings` are parameters of the call."""
+    wanted = dict(shardings).get("out_shardings", repeat(None))
+    wanted = (None if x is UNSPECIFIED else x for x in wanted)
+    return list(map(struct_of, avals, wanted))
+
+
+# From a program to something that runs it: backends, and what they have made.
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with `text` and its results' `placement`.

@@ -7,31 +7,34 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
-from minijax.batching.rules import vmap_rules
-from minijax.batching.trace import program_primitives
+from minijax.batching.vmap import program_primitives, vmap_rules
 from minijax.core import impl_rules, set_current_trace
-from minijax.forgetting.program_calls import (
+from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, plain_calls
+from minijax.forward_mode.jvp import jvp_rules
+from minijax.jaxprs.jaxpr import Var
+from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.jitting.compilation import (
+    JitPrimitive,
+    devices_asked,
+    on_one_device,
+    program_placed,
+    run_program,
+)
+from minijax.linearization.linearize import split_rules
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_program,
+    dce_rules,
+    partition,
+    split_program,
+    without_consts,
+)
+from minijax.rematerialization.remat import (
     dce_call,
     jvp_call,
     transpose_call,
     vmap_call,
 )
-from minijax.forgetting.programs import (
-    dce_program,
-    dce_rules,
-    partition,
-    without_consts,
-)
-from minijax.forgetting.splitting import split_program
-from minijax.forward.rules import jvp_rules
-from minijax.jaxprs.jaxpr import Var
-from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jitting.compilation import run_program
-from minijax.jitting.inlining import JitPrimitive
-from minijax.jitting.shardings import devices_asked, on_one_device, program_placed
-from minijax.linear.linearization import split_rules
-from minijax.own_rules.function_calls import callee_rules, plain_calls
-from minijax.reverse.transposition import transpose_rules
+from minijax.reverse_mode.backward_pass import transpose_rules
 
 jit_p = JitPrimitive("jit")
 program_primitives.add(jit_p)

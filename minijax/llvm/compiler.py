@@ -9,7 +9,7 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 import ctypes
 import functools
 
-from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.types import Latest
 
 
 class Library:

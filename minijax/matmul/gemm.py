@@ -1,43 +1,228 @@
-"""Cache blocking (gemm): products of blocks, made of panels, made of tiles.
+"""Matrix products: register tiles, cache blocking, remainder tiles (gemm).
 
-Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instantiating
-BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
+References: K. Goto and R. van de Geijn, *Anatomy of high-performance matrix
+multiplication* (ACM Transactions on Mathematical Software, 2008), F. Van Zee and R.
+van de Geijn, *BLIS: a framework for rapidly instantiating BLAS functionality* (ACM
+Transactions on Mathematical Software, 2015).
 """
 
 # Made from chapters/25_matmul.md by `make chapter`;
 # edit the chapter, not this file.
 
+import itertools
 from typing import NamedTuple
 
+import numpy as np
+
 from minijax.arrays.dtypes import short_name
-from minijax.forgetting.remembering import made_once
-from minijax.llvm.instructions import made_of_instructions
-from minijax.llvm.kernel_text import FunctionText, module_text
-from minijax.llvm.lanes import on_stack
+from minijax.llvm.codegen import FunctionText, module_text
+from minijax.llvm.instructions import (
+    LLVMFunction,
+    made_of_instructions,
+    pointer_to,
+    type_of,
+    vector_type,
+)
 from minijax.llvm.targets import TargetLibrary
-from minijax.llvm.types import pointer_to, type_of
-from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.edges import any_tile_function, parts_of, write_any_call
-from minijax.matmul.packing import name_of_pack, pack_function
-from minijax.matmul.sizes import (
+from minijax.llvm.vectors import on_stack, read_some, steps, write_some
+from minijax.matmul.packing import (
     BOOL,
     both,
+    distances_of_rows,
     holds,
+    multiply_add_pairs,
+    name_of_pack,
+    pack_function,
+    quotient,
     reckon,
     times,
     write_panels,
     write_parts,
 )
-from minijax.matmul.tiles import (
-    Matrix,
-    Tile,
-    TileCall,
-    function_text,
-    name_of,
-    name_of_any,
-    tile_function,
-    tile_of,
-)
+from minijax.rematerialization.caching import made_once
+
+# Register tiling: a part of a product whose sums stay in registers.
+
+
+def multiply_add(f, dtype, x, y, z, lanes):
+    """Write ``x * y + z``: one instruction, where the processor has it."""
+    xy = f.operation("mul", [x, y], dtype, dtype, lanes, "contract ")
+    return f.operation("add", [xy, z], dtype, dtype, lanes, "contract ")
+
+
+def function_text(f, name, params, linkage="internal "):
+    """Return the `FunctionText` of what has been written."""
+    text = f.definition(name, params, "nounwind noinline", linkage=linkage)
+    return FunctionText(text, f.needed)
+
+
+class Tile(NamedTuple):
+    """A part of a matrix: so many rows, with so many vectors of numbers in each.
+
+    If it is one of `pairs`, each number of an operand stands for two short integers.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    dtype: np.dtype
+    pairs: bool = False
+
+    @property
+    def columns(self):
+        """Numbers in a row."""
+        return self.vectors * self.lanes
+
+    @property
+    def places(self):
+        """The row and the number in it of each vector."""
+        return [*itertools.product(range(self.rows), range(self.vectors))]
+
+
+def write_sums(f, tile):
+    """Write the loop over the terms of the sums; return the names of the sums.
+
+    The function has the parameters of `operands`.
+    """
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    multiply = multiply_add_pairs if tile.pairs else multiply_add
+    distances = distances_of_rows(f, tile.rows)
+
+    def body(_, values):
+        a, b, *sums = values
+        y = [f.load(kind, f.at(kind, b, v * lanes), lanes) for v in range(tile.vectors)]
+        x = [f.load(kind, f.at(kind, a, distance)) for distance in distances]
+        x = [f.wide(kind, number, lanes) for number in x]
+        factors = [(x[row], y[number]) for row, number in tile.places]
+        terms = zip(factors, sums)
+        sums = [multiply(f, tile.dtype, *pair, z, lanes) for pair, z in terms]
+        return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
+
+    zeros = [(vector_type(kind, lanes), "zeroinitializer")] * len(tile.places)
+    starts = [(pointer_to(kind), "%a"), (pointer_to(kind), "%b")]
+    return f.loop("%k", [*starts, *zeros], body)[2:]
+
+
+def write_tile(f, tile, finish=None):
+    """Write a tile of a product: rows of the left times columns of the right.
+
+    Where ``%more`` is true, they are added to what is there.
+
+    Args:
+      f: the `LLVMFunction`, with the parameters of `operands`.
+      tile: a `Tile`.
+      finish: what becomes of a vector of sums before it is stored: a function of f,
+        the vector's row and its number in the row, and its name.
+    """
+    places = tile_addresses(f, tile)
+    sums = write_more(f, tile, write_sums(f, tile), places)
+    for (row, number), x, address in zip(tile.places, sums, places):
+        x = finish(f, row, number, x) if finish else x
+        f.store(type_of(tile.dtype), x, address, tile.lanes)
+
+
+def tile_addresses(f, tile):
+    """Write where the vectors of a tile of the result are."""
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    starts = [reckon(f, "mul", "%c_row", row) for row in range(tile.rows)]
+    rows = [f.at(kind, "%c", start) for start in starts]
+    return [f.at(kind, rows[row], number * lanes) for row, number in tile.places]
+
+
+def write_more(f, tile, sums, addresses):
+    """Write what is added where there is more; return the names of the totals."""
+    kind = vector_type(type_of(tile.dtype), tile.lanes)
+
+    def added():
+        pairs = zip(sums, addresses)
+        return [write_addition(f, tile.dtype, *pair, tile.lanes) for pair in pairs]
+
+    return f.when("%more", added, [(kind, x) for x in sums])
+
+
+def write_addition(f, dtype, x, address, lanes):
+    """Write the sum of numbers and those that are in memory."""
+    there = f.load(type_of(dtype), address, lanes)
+    return f.operation("add", [there, x], dtype, dtype, lanes)
+
+
+def operands(dtype):
+    """Return the parameters of a function that computes a tile."""
+    names = "%k %a %a_row %a_column %b %b_row %c %c_row %more".split()
+    kinds = {name: pointer_to(type_of(dtype)) for name in ("%a", "%b", "%c")}
+    return [((kinds | {"%more": "i1"}).get(name, "i64"), name) for name in names]
+
+
+def tile_function(tile, finish=None):
+    """Return the `FunctionText` of a tile."""
+    f = LLVMFunction()
+    write_tile(f, tile, finish)
+    return function_text(f, name_of(tile), operands(tile.dtype))
+
+
+def name_of(tile):
+    """Return the name of the function for a tile."""
+    return f"{name_of_any(tile)}_{tile.rows}_{tile.vectors}"
+
+
+def name_of_any(tile):
+    """Return the name of the function for tiles and parts of them."""
+    return f"tile_{short_name(tile.dtype)}{'_pairs' * tile.pairs}"
+
+
+class Matrix(NamedTuple):
+    """Where a matrix lies: an address, and the distances of its rows and columns."""
+
+    kind: str  # LLVM's type of a number
+    address: str
+    row: object
+    column: object = 1
+
+    def part(self, f, row, column=0):
+        """Write where the part lies that begins at a row and a column."""
+        steps = [(row, self.row), (column, self.column)]
+        places = [
+            count if step == 1 else reckon(f, "mul", count, step)
+            for count, step in steps
+            if count != 0
+        ]
+        return self._replace(address=f.at(self.kind, self.address, *places))
+
+    def transposed(self):
+        """Return the matrix with rows and columns exchanged."""
+        return self._replace(row=self.column, column=self.row)
+
+
+class TileCall(NamedTuple):
+    """What the function of a tile is given."""
+
+    k: object  # how many terms
+    a: Matrix  # a panel of the left operand
+    b: Matrix  # a panel of the right one, whose columns lie side by side
+    c: Matrix  # the tile's place in the result, in which they do as well
+    more: str  # whether the sums are added to what is there
+
+    @property
+    def numbers(self):
+        """The arguments, in the order of `operands`."""
+        return self.k, *self.a[1:], *self.b[1:3], *self.c[1:3], self.more
+
+
+def write_tile_call(f, tile, call):
+    """Write the call of a tile's function."""
+    kinds, _ = zip(*operands(tile.dtype))
+    f.call("void", name_of(tile), *zip(kinds, call.numbers), own=True)
+
+
+def tile_of(dtype, target):
+    """Return the `Tile` that fills the registers of a target, but for a few."""
+    lanes = target.lanes(dtype)
+    if target.vector_bytes == 64:
+        return Tile(12, 2, lanes, dtype)
+    return Tile(target.registers // 4, 3 if lanes > 2 else 2, lanes, dtype)
+
+
+# Cache blocking (gemm): products of blocks, made of panels, made of tiles.
 
 
 class Limits(NamedTuple):
@@ -57,6 +242,89 @@ def workspace(sizes, dtype, limits=LIMITS):
     rows = min(m, limits.rows) + 12
     columns = min(n, limits.columns) + 2 * (128 // dtype.itemsize)
     return (rows + columns) * min(k, limits.depth) * dtype.itemsize
+
+
+# Remainder tiles: what is computed where a whole tile does not fit.
+
+
+def parts_of(tile):
+    """Return the tiles that are computed instead where a smaller one is enough."""
+    return [
+        tile._replace(rows=rows, vectors=vectors)
+        for rows in range(4, tile.rows + 1, 4)
+        for vectors in range(1, tile.vectors + 1)
+    ]
+
+
+def write_any_tile(f, tile):
+    """Write a tile of ``%rows`` rows and ``%columns`` columns, as many as fit or fewer.
+
+    The smallest tile that holds them is computed. If they do not fill it, it is
+    computed apart, and what belongs to the result is copied.
+    """
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    fours, vectors = quotient(f, "%rows", 4), quotient(f, "%columns", lanes)
+    even = holds(f, "eq", reckon(f, "mul", fours, 4), "%rows")
+    filled = holds(f, "eq", reckon(f, "mul", vectors, lanes), "%columns")
+    whole = both(f, even, filled)
+    c = f.choose(whole, "%c", "%apart", pointer_to(kind))
+    result = Matrix(kind, c, f.choose(whole, "%c_row", tile.columns))
+    panels = Matrix(kind, "%a", "%a_row", "%a_column"), Matrix(kind, "%b", "%b_row")
+    call = TileCall("%k", *panels, result, both(f, whole, "%more"))
+    for part in parts_of(tile):
+        counts = (fours, part.rows // 4), (vectors, part.vectors)
+        fits = [holds(f, "eq", *pair) for pair in counts]
+        f.when(both(f, *fits), lambda part=part: write_tile_call(f, part, call))
+    rest = f.choose(whole, 0, "%rows")
+    times(f, rest, lambda row: write_row_back(f, row, tile))
+
+
+def write_row_back(f, row, tile):
+    """Write the copy of a row of the tile that was computed apart."""
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    vector, dtype = vector_type(kind, lanes), tile.dtype
+    source = f.at(kind, "%apart", reckon(f, "mul", row, tile.columns))
+    place = f.at(kind, "%c", reckon(f, "mul", row, "%c_row"))
+
+    def copy(start, count):
+        mask = write_mask(f, count, lanes)
+        x = f.load(kind, f.at(kind, source, start), lanes)
+        there = f.cast(kind, f.at(kind, place, start), vector)
+
+        def added():
+            old = read_some(f, kind, there, lanes, mask)
+            return [f.operation("add", [old, x], dtype, dtype, lanes)]
+
+        [total] = f.when("%more", added, [(vector, x)])
+        write_some(f, kind, there, total, lanes, mask)
+
+    write_panels(f, "%columns", lanes, copy)
+
+
+def write_mask(f, count, lanes):
+    """Write the mask of the first lanes, so many."""
+    limit = f.wide("i32", f.emit(f"trunc i64 {count} to i32"), lanes)
+    return f.emit(f"icmp ult <{lanes} x i32> {steps('i32', lanes)}, {limit}")
+
+
+def any_tile_function(tile):
+    """Return the `FunctionText` of a tile, or of a part of one."""
+    f = LLVMFunction()
+    write_any_tile(f, tile)
+    return function_text(f, name_of_any(tile), any_operands(tile.dtype))
+
+
+def any_operands(dtype):
+    """Return the parameters of `any_tile_function`."""
+    sizes = ("i64", "%rows"), ("i64", "%columns")
+    return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
+
+
+def write_any_call(f, tile, rows, columns, call):
+    """Write the call of the function for any tile; `call` is a `TileCall`."""
+    kinds, _ = zip(*any_operands(tile.dtype))
+    numbers = rows, columns, *call.numbers, "%apart"
+    f.call("void", name_of_any(tile), *zip(kinds, numbers), own=True)
 
 
 class Panels(NamedTuple):
@@ -224,7 +492,7 @@ def function(dtype, target, limits=LIMITS, pairs=False):
 
     Its parameters are those of `parameters`. The columns of c lie side by side;
     ``%workspace`` has as many bytes as `workspace` says. With `pairs`, the numbers of
-    the operands are pairs of short integers (`minijax.matmul.pairs`).
+    the operands are pairs of short integers (`minijax.matmul.packing`).
     """
     tile, f = tile_of(dtype, target)._replace(pairs=pairs), LLVMFunction()
     write_gemm(f, tile, limits)

@@ -16,4 +16,4 @@ __getattr__, __dir__ = namespace(__name__)
 
 def __array_namespace_info__():
     """Return what the Array API standard lets one ask: dtypes, devices, limits."""
-    return import_module("minijax.catalogue.namespaces").NamespaceInfo()
+    return import_module("minijax.numpy.array_api").NamespaceInfo()

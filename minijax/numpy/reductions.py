@@ -1,4 +1,4 @@
-"""Sums, means, extremes and running totals along axes.
+"""Sums, means, variances, extremes and running totals along axes.
 
 Reference: ``jax.numpy``.
 """
@@ -7,22 +7,39 @@ Reference: ``jax.numpy``.
 # edit the chapter, not this file.
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, kind_of
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact, kind_of
 from minijax.arrays.numerics import wide
 from minijax.core import Array
-from minijax.lax.conversion import astype as as_type
-from minijax.lax.promotion import check_arraylike
-from minijax.lax.reductions import highest, lowest
-from minijax.numpy.selection import masked
-from minijax.numpy.shapes import arraylike, as_axes
-from minijax.operators.operands import as_bool, kind
+from minijax.lax.arithmetic import astype as as_type
+from minijax.lax.reductions import (
+    check_arraylike,
+    highest,
+    lowest,
+    promote_dtypes_inexact,
+    to_inexact_dtype,
+)
+from minijax.lax.shapes import wrapped as as_wrapped
+from minijax.numpy.array_creation import diagonal, eye, full_like
+from minijax.numpy.operands import as_bool, constant, kind, stretch
+from minijax.numpy.shapes import (
+    arraylike,
+    as_axes,
+    as_axis,
+    expand_dims,
+    moveaxis,
+    ravel,
+)
+from minijax.numpy.ufuncs import masked, sqrt
 from minijax.typing import ArrayLike
+
+# Sums, means, extremes and running totals along axes.
 
 
 def fold(function, a, axis, keepdims):
@@ -266,4 +283,257 @@ REDUCTIONS = {
     "any": any,
     "all": all,
     "ptp": ptp,
+}
+
+
+# Means, variances, places of extremes and running totals along axes.
+
+
+def inexact_dtype(name, a, dtype):
+    """Return the dtype that was given, or that of `a`, as inexact numbers."""
+    return to_inexact_dtype(a.dtype) if dtype is None else check_dtype(dtype, name)
+
+
+def total(a, axis, keepdims, where):
+    """Return the sum of the elements that count, in their own dtype."""
+    a = masked(as_type(a, a.dtype), where, 0)
+    return fold(lax.reduce_sum, a, axis, keepdims)
+
+
+def number_of(a, axis, keepdims, where):
+    """Return how many elements count, as a literal or as an array."""
+    if where is None:
+        count = math.prod(a.shape[i] for i in as_axes(axis, a.ndim))
+        whole = kind(a) in "iu"
+        return constant(a, int(as_wrapped(count, a.dtype)) if whole else float(count))
+    counted = stretch(as_type(as_bool(where), a.dtype), a.shape)
+    return fold(lax.reduce_sum, counted, axis, keepdims)
+
+
+def var_dtype(a, dtype):
+    """Return the dtype in which to compute a variance, and that of the result."""
+    if dtype is None:
+        dtype = to_inexact_dtype(a.dtype)
+        return wide(dtype), np.zeros((), dtype).real.dtype
+    dtype = check_dtype(dtype, "var")
+    if kind(a) == "c" and dtype.kind != "c":
+        raise ValueError(
+            f"jax.numpy.var does not yet support real dtype parameters, such as {dtype}"
+            ", when computing the variance of an array of complex values. Take its "
+            "real part, or leave dtype away."
+        )
+    return wide(dtype), dtype
+
+
+def degrees_lost(ddof, correction):
+    """Return what to subtract from the number of elements of a variance."""
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def squared_size(x):
+    """Return the square of the absolute value of each element."""
+    if kind(x) == "c":
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def place_of(name, function, a, axis, out, keepdims):
+    """Return the index of an element that `function` of lax chooses."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    axes = as_axes(None, a.ndim) if axis is None else (as_axis(axis, a.ndim),)
+    flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
+    result = function(flat, place, canonicalize_dtype(int))
+    return expand_dims(result, axes) if keepdims else result
+
+
+def running(name, function, a, axis, dtype, out):
+    """Return what `function` of lax accumulates along an axis."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    if axis is None or (a.ndim == 0 and a.aval.weak_type):  # numbers have one axis
+        a, axis = ravel(a), 0 if axis is None else axis
+    axis, default = as_axis(axis, a.ndim), canonicalize_dtype(int)
+    if kind(a) != "b":
+        default = a.dtype
+    dtype = default if dtype is None else check_dtype(dtype, name)
+    if dtype.kind == "b":
+        a, default = as_bool(a), np.dtype("int32")
+        return as_type(function(as_type(a, default), axis), dtype)
+    return function(as_type(a, dtype), axis)
+
+
+def mean(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Return the mean of the elements along axes; arguments as in `sum`.
+
+    Reference: ``jax.numpy.mean``.
+    """
+    refuse_out("mean", out)
+    a = arraylike("mean", a)
+    dtype = inexact_dtype("mean", a, dtype)
+    a = as_type(a, wide(dtype))
+    how = axis, keepdims, where
+    return as_type(lax.div(total(a, *how), number_of(a, *how)), dtype)
+
+
+def var(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """Return the variance of the elements along axes; arguments as in `sum`, and these.
+
+    Args:
+      ddof, correction: what to subtract from the number of elements; one of the two.
+      mean: the means, with the folded axes kept, if they are known already.
+
+    Reference: ``jax.numpy.var``.
+    """
+    refuse_out("var", out)
+    a, lost = arraylike("var", a), degrees_lost(ddof, correction)
+    computing, dtype = var_dtype(a, dtype)
+    a = as_type(a, computing)
+    if mean is not None:
+        a, mean = promote_dtypes_inexact(a, mean)
+    else:
+        whole = None if is_inexact(computing) else computing
+        mean = _mean(a, axis, whole, keepdims=True, where=where)
+    squares = squared_size(lax.sub(a, mean))
+    count = number_of(squares, axis, keepdims, where)
+    count = lax.sub(count, constant(count, lost))
+    ratio = lax.div(total(squares, axis, keepdims, where), count)
+    if dtype.kind in "iu":  # there is no integer for "not a number"
+        ratio = as_type(ratio, canonicalize_dtype(float), True)
+    result = masked(ratio, lax.gt(count, constant(count, 0)), np.nan)
+    return result if dtype.kind in "iu" else as_type(result, dtype)
+
+
+_mean = mean
+
+
+def std(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """Return the standard deviation along axes; arguments as in `var`.
+
+    Reference: ``jax.numpy.std``.
+    """
+    if dtype is not None and not is_inexact(check_dtype(dtype, "std")):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    options = {"where": where, "mean": mean, "correction": correction}
+    return sqrt(var(a, axis, dtype, out, ddof, keepdims, **options))
+
+
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
+    """Return the index of the first greatest element along an axis; NaN is greatest.
+
+    Args:
+      a: array.
+      axis: an axis, or None for the vector of all elements.
+      keepdims: whether the axis stays, with size 1.
+
+    Reference: ``jax.numpy.argmax``.
+    """
+    return place_of("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
+    """Return the index of the first least element along an axis; NaN is least.
+
+    Arguments are as in `argmax`. Reference: ``jax.numpy.argmin``.
+    """
+    return place_of("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Any = None
+) -> Array:
+    """Return the running sums along an axis; without one, of all elements.
+
+    Reference: ``jax.numpy.cumsum``.
+    """
+    return running("cumsum", lax.cumsum, a, axis, dtype, out)
+
+
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Any = None
+) -> Array:
+    """Return the running products along an axis; without one, of all elements.
+
+    Reference: ``jax.numpy.cumprod``.
+    """
+    return running("cumprod", lax.cumprod, a, axis, dtype, out)
+
+
+def trace(
+    a: ArrayLike,
+    offset: Any = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: Any = None,
+) -> Array:
+    """Add the elements on a diagonal, which is as in `diagonal`.
+
+    Args:
+      a: array with at least two axes.
+      offset: which diagonal, as in `eye`; it may be traced.
+      axis1, axis2: the axes of the matrices.
+      dtype: the type of the result.
+      out: must be None, since arrays do not change.
+
+    Reference: ``jax.numpy.trace``.
+    """
+    a = arraylike("trace", a)
+    if not isinstance(offset, Array):
+        elements = diagonal(a, offset, axis1, axis2)
+        return accumulate("sum", elements, -1, dtype, out, False, None, None)
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = a.shape[-2:]
+    mask = eye(rows, columns, offset, bool)
+    elements = lax.select(stretch(mask, a.shape), a, full_like(a, 0))
+    return accumulate("sum", elements, (-2, -1), dtype, out, False, None, None)
+
+
+STATISTICS = {
+    "mean": mean,
+    "var": var,
+    "std": std,
+    "argmax": argmax,
+    "argmin": argmin,
+    "cumsum": cumsum,
+    "cumprod": cumprod,
+    "trace": trace,
 }

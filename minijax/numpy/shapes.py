@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import (
+from minijax.arrays.interchange import promised
+from minijax.arrays.numerics import (
     canonicalize_axis,
     integers,
     no_integers,
     refuse_sharding,
 )
-from minijax.arrays.interchange import promised
 from minijax.core import Array
-from minijax.lax.promotion import check_arraylike
-from minijax.operators.operands import as_array, stretch
+from minijax.lax.reductions import check_arraylike
+from minijax.numpy.operands import as_array, stretch
 from minijax.typing import ArrayLike
 
 

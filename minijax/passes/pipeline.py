@@ -1,36 +1,719 @@
-"""The pass pipeline: all rewriting rules in their order."""
+"""The pass pipeline: constant folding, algebra, data movement, known control flow."""
 
 # Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+import math
+
+import numpy as np
+
 from minijax import lax
-from minijax.branches.conditionals import cond_p
-from minijax.branches.while_loops import while_p
-from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.arrays.array import ArrayImpl, computations, shape_rules
+from minijax.arrays.devices import default_placement, host_device
+from minijax.arrays.dtypes import kind_of
+from minijax.arrays.numerics import free_axes, without
+from minijax.arrays.transfer import device_put_p
+from minijax.batching.vmap import ELEMENTWISE, primitives
+from minijax.control_flow.conditionals import cond_p
+from minijax.control_flow.while_loops import while_p
+from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient_p
+from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jitting.compilation import canonical
-from minijax.kernels.program_steps import jaxpr_passes
-from minijax.lax.conversion import convert_element_type_p
-from minijax.passes.algebra import ALGEBRA, choose_by_truths
-from minijax.passes.combining import together
-from minijax.passes.common_subexpressions import SHARING, share_subexpressions
-from minijax.passes.constant_folding import FOLDING
-from minijax.passes.control_flow import (
-    carry_less,
-    carry_less_round,
-    choose_branch,
-    few_steps,
-    narrow_branches,
-    narrow_loop,
-    no_rounds,
-    stack_less,
+from minijax.kernels.lowering import jaxpr_passes
+from minijax.lax.arithmetic import convert_element_type_p
+from minijax.passes.loop_invariant_code_motion import (
+    loop_again,
+    loop_parts,
+    loop_programs,
+    move_before_loop,
+    multiply_before_scan,
+    variables_read,
+    with_places,
 )
-from minijax.passes.dead_code import remove_dead_code
-from minijax.passes.inlining import INLINING, inline_calls
-from minijax.passes.loop_invariants import move_before_loop, multiply_before_scan
-from minijax.passes.rearranging import CONTRACTIONS, MOVES
-from minijax.passes.sweeping import INSIDE, sweeping
-from minijax.scans.primitive import scan_p
+from minijax.passes.rewriting import (
+    INSIDE,
+    constant,
+    literal,
+    number_in,
+    put,
+    scalar_in,
+    stretched_to,
+    sweeping,
+    typed,
+)
+from minijax.passes.simplification import (
+    IDENTITIES,
+    INLINING,
+    SHARING,
+    built,
+    inline,
+    inline_calls,
+    key_of,
+    remove_dead_code,
+    share_subexpressions,
+    together,
+)
+from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.jaxpr_transforms import acts, merge, only, partition
+from minijax.rematerialization.policies import name_p
+from minijax.scans.scan import scan_p
+from minijax.scans.step import groups
+
+# Constant folding: what depends on known numbers alone, computed beforehand.
+
+# Larger arrays are left alone.
+LIMIT = 4096
+
+
+def fold_constants(sweep, eqn):
+    """A rule: numbers, in place of an equation all of whose operands are known."""
+    if eqn.primitive not in computations or not eqn.invars:
+        return None
+    for x in eqn.invars:
+        if type(x) is not Literal and x not in sweep.constants:
+            return fold_uniform(sweep, eqn)
+    operands = [known_value(sweep, x) for x in eqn.invars]
+    if any(x is None for x in operands):
+        return None
+    size = sum(x.size for x in operands)
+    if max(size, *[var.aval.size for var in eqn.outvars]) > LIMIT:
+        return None
+    if sum(var.aval.size for var in eqn.outvars) > size:
+        return None
+    results = computed(eqn, operands)
+    pairs, here = zip(results, eqn.outvars), _place_of_numbers()
+    return [constant(sweep, ArrayImpl(x, var.aval, here)) for x, var in pairs]
+
+
+def _place_of_numbers():
+    """Return where NumPy's numbers may lie: by default, if that is a CPU."""
+    place = default_placement()
+    return place if place.device.platform == "cpu" else host_device().committed
+
+
+def known_value(sweep, atom):
+    """Return the NumPy array that an atom stands for, or None."""
+    if isinstance(atom, Literal):
+        return np.asarray(atom.val, atom.aval.dtype)
+    array = sweep.constants.get(atom)
+    return array._numbers() if isinstance(array, ArrayImpl) else None
+
+
+def computed(eqn, operands):
+    """Return the list of an equation's results, NumPy arrays."""
+    with np.errstate(all="ignore"):
+        results = computations[eqn.primitive](np, *operands, **eqn.params)
+    results = results if isinstance(results, list) else [results]
+    return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
+
+
+# What keeps shapes, element by element.
+UNIFORM = {*primitives(ELEMENTWISE), lax.select_n_p, lax.clamp_p}
+UNIFORM.remove(lax.bitcast_convert_type_p)
+
+
+def fold_uniform(sweep, eqn):
+    """Return the results of an equation whose operands are one number each."""
+    if eqn.primitive not in UNIFORM:
+        return None
+    numbers = [number_in(sweep, x) for x in eqn.invars]
+    if None in numbers:
+        return None
+    [var] = eqn.outvars
+    [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
+    number = literal(x, var.aval.update(shape=()))
+    return [stretched_to(sweep, number, var.aval.shape)]
+
+
+def number_of(sweep, primitive, *atoms):
+    """Return what stands for a primitive applied to atoms that are one number each."""
+    avals = shape_rules[primitive](*[x.aval for x in atoms])
+    eqn = JaxprEqn([*atoms], list(map(Var, avals)), primitive, {})
+    return fold_uniform(sweep, eqn)[0]
+
+
+FOLDING = None, fold_constants
+
+
+# Algebraic simplification by arithmetic of its own, besides the identities.
+
+
+def simpler_power(sweep, eqn):
+    """A rule: no power at all, for the exponents 0 and 1."""
+    [x], y = eqn.invars, eqn.params["y"]
+    if y == 1:
+        return [x]
+    return [built(sweep, 1, {}, x.aval)] if y == 0 else None
+
+
+def multiply_instead(sweep, eqn):
+    """A rule: multiplication by a power of two, in place of the division by one."""
+    x, y = eqn.invars
+    number = number_in(sweep, y)
+    if number is None or kind_of(number.aval.dtype) not in "hf":
+        return None
+    value = float(number.val)
+    mantissa, exponent = math.frexp(value)
+    if abs(mantissa) != 0.5 or not -14 < exponent < 15:
+        return None
+    factor = stretched_to(sweep, literal(1 / value, number.aval), y.aval.shape)
+    return put(sweep, lax.mul_p, x, factor)
+
+
+def factor_and_number(sweep, eqn):
+    """Return the operands of a product, or sum, the number behind; None if none is."""
+    x, y = eqn.invars
+    if number_in(sweep, y) is None:
+        x, y = y, x
+    return None if number_in(sweep, y) is None else (x, y)
+
+
+def product_with_number(sweep, atom, primitive=lax.mul_p):
+    """Return the two factors of an atom that is a real product with a number, or None.
+
+    The number is the second. The primitive may be another one.
+    """
+    eqn = sweep.definitions.get(atom)
+    if eqn is None or eqn.primitive is not primitive:
+        return None
+    return None if atom.aval.dtype.kind == "c" else factor_and_number(sweep, eqn)
+
+
+def other_sign(sweep, eqn):
+    """A rule: a product with a negated number, in place of a product negated."""
+    found = product_with_number(sweep, eqn.invars[0])
+    if found is None:
+        return None
+    x, y = found
+    return put(sweep, lax.mul_p, x, number_of(sweep, lax.neg_p, y))
+
+
+def negated_factor(sweep, eqn):
+    """A rule: a product with a negated number, in place of one of what is negated."""
+    found = factor_and_number(sweep, eqn)
+    negation = found and sweep.definitions.get(found[0])
+    if negation is None or negation.primitive is not lax.neg_p:
+        return None
+    if found[1].aval.dtype.kind == "c":
+        return None
+    number = number_of(sweep, lax.neg_p, found[1])
+    return put(sweep, lax.mul_p, *negation.invars, number)
+
+
+def join_numbers(sweep, eqn):
+    """A rule for integers: one number, in place of two that are added or multiplied."""
+    found = factor_and_number(sweep, eqn)
+    if found is None or kind_of(found[1].aval.dtype) not in "iu":
+        return None
+    first = product_with_number(sweep, found[0], eqn.primitive)
+    if first is None:
+        return None
+    number = number_of(sweep, eqn.primitive, first[1], found[1])
+    return put(sweep, eqn.primitive, first[0], number)
+
+
+STRETCHING = frozenset(primitives("""
+    add add_any sub mul div rem max min nextafter eq ne lt le gt ge atan2 complex and
+    or xor shift_left shift_right_logical shift_right_arithmetic pow
+"""))
+
+
+def let_stretch(sweep, eqn):
+    """A rule: a scalar as it is, in place of a scalar made as large as the others."""
+    x, y = eqn.invars
+    a, b = scalar_in(sweep, x), scalar_in(sweep, y)
+    if a is x and b is y:
+        return None
+    if eqn.outvars[0].aval.shape not in (a.aval.shape, b.aval.shape):
+        return None
+    return put(sweep, eqn.primitive, a, b, **eqn.params)
+
+ALGEBRA = [
+    ({lax.integer_pow_p}, simpler_power),
+    IDENTITIES,
+    ({lax.div_p}, multiply_instead),
+    ({lax.neg_p}, other_sign),
+    ({lax.mul_p}, negated_factor),
+    ({lax.add_p, lax.mul_p}, join_numbers),
+    (STRETCHING, let_stretch),
+]
+
+
+# Operations that only move elements, and conversions: two in a row are often one.
+
+
+def turn_once(sweep, eqn):
+    """A rule for transposes: none where nothing moves, one in place of two."""
+    [x], order = eqn.invars, eqn.params["permutation"]
+    if order == tuple(range(len(order))):
+        return [x]
+    if inner := sweep.definition(x, lax.transpose_p):
+        axes = tuple([inner.params["permutation"][axis] for axis in order])
+        return put(sweep, lax.transpose_p, *inner.invars, permutation=axes)
+    if inner := sweep.definition(x, lax.broadcast_in_dim_p):
+        places = inner.params["broadcast_dimensions"]
+        axes = tuple([order.index(place) for place in places])
+        if [*axes] == sorted(axes):
+            return _broadcast(sweep, inner.invars[0], eqn, axes)
+    return None
+
+
+def _broadcast(sweep, x, eqn, places):
+    """Stretch `x` to the shape of the result of an equation."""
+    params = {"shape": eqn.outvars[0].aval.shape, "broadcast_dimensions": places}
+    return put(sweep, lax.broadcast_in_dim_p, x, **params)
+
+
+def stretch_once(sweep, eqn):
+    """A rule for broadcasts: none where nothing is stretched, one in place of two."""
+    [x], places = eqn.invars, eqn.params["broadcast_dimensions"]
+    if x.aval.shape == eqn.params["shape"]:
+        return [x]
+    if inner := sweep.definition(x, lax.broadcast_in_dim_p):
+        first = inner.params["broadcast_dimensions"]
+        axes = tuple([places[axis] for axis in first])
+        return _broadcast(sweep, inner.invars[0], eqn, axes)
+    return None
+
+
+KEEPING_ORDER = frozenset({lax.reshape_p, lax.squeeze_p, lax.broadcast_in_dim_p})
+
+
+def reshape_once(sweep, eqn):
+    """A rule for what leaves all elements in order: once is enough."""
+    [x], shape = eqn.invars, eqn.outvars[0].aval.shape
+    if x.aval.shape == shape:
+        return [x]
+    source = same_elements(sweep, x)
+    if source is x or eqn.outvars[0].aval.size != x.aval.size:
+        return None
+    if source.aval.shape == shape:
+        return [source]
+    return put(sweep, lax.reshape_p, source, new_sizes=shape)
+
+
+def same_elements(sweep, atom):
+    """Return the atom with the same elements in the same order, before a reshape."""
+    eqn = sweep.definitions.get(atom)
+    if eqn is None or eqn.primitive not in KEEPING_ORDER:
+        return atom
+    [x] = eqn.invars
+    return x if x.aval.size == atom.aval.size and x.aval.shape else atom
+
+
+def reverse_once(sweep, eqn):
+    """A rule for reversals: along axes with two elements at least, and once each."""
+    [x], axes = eqn.invars, eqn.params["dimensions"]
+    left = tuple([axis for axis in axes if x.aval.shape[axis] > 1])
+    if inner := sweep.definition(x, lax.rev_p):
+        [x], before = inner.invars, inner.params["dimensions"]
+        left = tuple(sorted({*left} ^ {*before}))
+    elif left == axes:
+        return None
+    return put(sweep, lax.rev_p, x, dimensions=left) if left else [x]
+
+
+REARRANGING = frozenset(
+    {lax.reshape_p, lax.squeeze_p, lax.transpose_p, lax.rev_p, lax.slice_p}
+)
+
+
+def move_nothing(sweep, eqn):
+    """A rule: equal elements stay what they are, wherever they go."""
+    [x] = eqn.invars
+    scalar = scalar_in(sweep, x)
+    return None if scalar is x else _broadcast(sweep, scalar, eqn, ())
+
+
+def cut_once(sweep, eqn):
+    """A rule for slices: none of everything, one in place of two, or of one part."""
+    [x], box = eqn.invars, box_of(eqn)
+    if eqn.outvars[0].aval.shape == x.aval.shape:
+        return [x]
+    if inner := sweep.definition(x, lax.slice_p):
+        pairs = zip(box_of(inner), box)
+        return _cut(sweep, inner.invars[0], [_joined(*pair) for pair in pairs])
+    if inner := sweep.definition(x, lax.concatenate_p):
+        return _cut_part(sweep, inner, box)
+    return None
+
+
+def box_of(eqn):
+    """Return start, number and stride of a slice along each axis."""
+    strides = eqn.params["strides"] or (1,) * eqn.invars[0].aval.ndim
+    return [*zip(eqn.params["start_indices"], eqn.outvars[0].aval.shape, strides)]
+
+
+def _joined(outer, inner):
+    (start, _, stride), (first, number, step) = outer, inner
+    return start + first * stride, number, stride * step
+
+
+def _cut(sweep, x, box):
+    box = [each if each[1] else (0, 0, 1) for each in box]  # nothing lies in any array
+    starts, numbers, strides = (tuple(column) for column in zip(*box))
+    ends = [a + max(n - 1, 0) * step + (n > 0) for a, n, step in box]
+    strides = None if {*strides} <= {1} else strides
+    params = {"start_indices": starts, "limit_indices": tuple(ends)}
+    return put(sweep, lax.slice_p, x, **params, strides=strides)
+
+
+def _cut_part(sweep, joined, box):
+    """Return a slice of the one operand in which it lies, or None if it is several."""
+    axis, end = joined.params["dimension"], 0
+    start, number, step = box[axis]
+    for part in joined.invars:
+        begin, end = end, end + part.aval.shape[axis]
+        if number and begin <= start and start + (number - 1) * step < end:
+            inside = [*box[:axis], (start - begin, number, step), *box[axis + 1 :]]
+            return _cut(sweep, part, inside)
+    return None
+
+
+def join_once(sweep, eqn):
+    """A rule for concatenations: of what is not empty, and not one within another."""
+    axis, parts = eqn.params["dimension"], []
+    for x in eqn.invars:
+        inner = sweep.definition(x, lax.concatenate_p)
+        inside = inner is not None and inner.params["dimension"] == axis
+        parts += inner.invars if inside else [x] if x.aval.shape[axis] else []
+    if len(parts) == 1:
+        return parts
+    if not parts or parts == eqn.invars:
+        return None
+    return put(sweep, lax.concatenate_p, *parts, dimension=axis)
+
+
+def pad_nothing(sweep, eqn):
+    """A rule: no padding without a width."""
+    return eqn.invars[:1] if not any(map(any, eqn.params["padding_config"])) else None
+
+
+def only_itself(sweep, eqn):
+    """A rule: what a copy is a copy of."""
+    return eqn.invars
+
+
+WIDTHS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8)}
+WIDTHS |= {"float64": (53, 11)}
+
+
+def holds(wide, narrow):
+    """Return whether a dtype has all numbers of another, each exactly."""
+    kinds = kind_of(wide), kind_of(narrow)
+    if wide == narrow or narrow.kind == "b":
+        return True
+    if kinds[0] in "iu":
+        return kinds[1] in "iu" and _within(np.iinfo(narrow), np.iinfo(wide))
+    if kinds[0] == "c":
+        wide = np.empty(0, wide).real.dtype
+        narrow = np.empty(0, narrow).real.dtype if kinds[1] == "c" else narrow
+        return holds(wide, narrow)
+    if kinds[0] not in "hf" or kinds[1] == "c":
+        return False
+    digits, exponent = WIDTHS[wide.name]
+    if kinds[1] in "iu":
+        return np.iinfo(narrow).bits <= digits
+    return digits >= WIDTHS[narrow.name][0] and exponent >= WIDTHS[narrow.name][1]
+
+
+def _within(inner, outer):
+    return outer.min <= inner.min and inner.max <= outer.max
+
+
+def convert_once(sweep, eqn):
+    """A rule for conversions: none to the same dtype, one in place of two."""
+    [x], new = eqn.invars, eqn.params["new_dtype"]
+    if x.aval.dtype == new:
+        return [x]
+    inner = sweep.definition(x, lax.convert_element_type_p)
+    if inner is None or not holds(x.aval.dtype, inner.invars[0].aval.dtype):
+        return None
+    old = inner.invars[0].aval.dtype
+    alike = (old.kind in "iu") == (x.aval.dtype.kind in "iu")
+    if new.kind in "iu" and not alike and not holds(new, old):
+        return None
+    return put(sweep, lax.convert_element_type_p, *inner.invars, **eqn.params)
+
+
+EXACT = frozenset({lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p})
+EXACT |= {lax.reduce_or_p, lax.reduce_xor_p}
+REDUCTIONS = EXACT | {lax.reduce_sum_p, lax.reduce_prod_p}
+
+
+def reduce_once(sweep, eqn):
+    """A rule for reductions: none of single elements, and none of a transpose."""
+    [x], axes = eqn.invars, eqn.params["axes"]
+    kind = x.aval.dtype.kind
+    exact = eqn.primitive in EXACT and kind != "c" or kind in "iu"
+    if exact and all(x.aval.shape[axis] == 1 for axis in axes):
+        return put(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
+    if inner := sweep.definition(x, lax.transpose_p):
+        order = inner.params["permutation"]
+        left = without(order, axes)
+        if [*left] == sorted(left):
+            axes = tuple([order[axis] for axis in axes])
+            return put(sweep, eqn.primitive, *inner.invars, axes=axes)
+    return None
+
+
+MOVES = [
+    (REARRANGING, move_nothing),
+    ({lax.transpose_p}, turn_once),
+    ({lax.broadcast_in_dim_p}, stretch_once),
+    (KEEPING_ORDER, reshape_once),
+    ({lax.rev_p}, reverse_once),
+    ({lax.slice_p}, cut_once),
+    ({lax.concatenate_p}, join_once),
+    ({lax.pad_p}, pad_nothing),
+    ({lax.copy_p, stop_gradient_p, name_p, device_put_p}, only_itself),
+    ({lax.convert_element_type_p}, convert_once),
+    (REDUCTIONS, reduce_once),
+]
+
+
+def turn_operands(sweep, eqn):
+    """A rule: axes of what was transposed, in place of axes of the transpose."""
+    contracting, batch = eqn.params["dimension_numbers"]
+    sides = [
+        untransposed(sweep, x, *axes)
+        for x, *axes in zip(eqn.invars, contracting, batch)
+    ]
+    operands = [side[0] for side in sides]
+    if operands == eqn.invars:
+        return None
+    numbers = tuple([tuple([side[i] for side in sides]) for i in (1, 2)])
+    params = eqn.params | {"dimension_numbers": numbers}
+    return put(sweep, lax.dot_general_p, *operands, **params)
+
+
+def untransposed(sweep, x, contracting, batch):
+    """Return an operand of a product without its transpose, and its axes.
+
+    The transpose stays if the free axes would come in another order.
+    """
+    inner = sweep.definition(x, lax.transpose_p)
+    if inner is None:
+        return x, contracting, batch
+    order = inner.params["permutation"]
+    free = [order[axis] for axis in free_axes(x.aval.ndim, contracting, batch)]
+    if free != sorted(free):
+        return x, contracting, batch
+    axes = [tuple([order[axis] for axis in some]) for some in (contracting, batch)]
+    return inner.invars[0], *axes
+
+
+CONTRACTIONS = {lax.dot_general_p}, turn_operands
+
+
+# Branches that are known, and branches and loops that are handed less.
+
+
+def narrowed(programs, operands, *places):
+    """Return programs with fewer inputs, and for each old one whether it is kept.
+
+    An input goes if no program reads it, if it is a literal, or the same as another.
+
+    Args:
+      programs: list of `ClosedJaxpr`, which are all given the same.
+      operands: what they are given.
+      *places: ranges of what may go; within a range, one may stand for another.
+    """
+    less = [with_operands(closed, operands, places) for closed in programs]
+    read = {i for closed in less for i in places_read(closed)}
+    may_go = set().union(*places)
+    kept = [i not in may_go or i in read for i in range(len(operands))]
+    if all(kept):
+        return programs, kept
+    return [with_places(p, only(kept, p.invars)) for p in less], kept
+
+
+def with_operands(closed, operands, places):
+    """Return a program that has literals inside, and reads equal operands once."""
+    names, first = {}, {}
+    given = [*zip(closed.invars, operands)]
+    for some in places:
+        for var, x in given[some.start : some.stop]:
+            if isinstance(x, Literal):
+                names[var] = Literal(x.val, var.aval)
+            elif first.setdefault((some, x), var) is not var:
+                names[var] = first[some, x]
+    return with_places(closed, closed.invars, names=names)
+
+
+def places_read(closed):
+    """Return the places of the inputs that a program reads or returns."""
+    read = variables_read(closed)
+    return [place for place, var in enumerate(closed.invars) if var in read]
+
+
+def choose_branch(sweep, eqn):
+    """A rule for cond: the branch itself, if there is nothing to choose."""
+    index, *operands = eqn.invars
+    branches = eqn.params["branches"]
+    if isinstance(index, Literal):
+        return inline(sweep, branches[int(index.val)], operands)
+    return inline(sweep, branches[0], operands) if len({*branches}) == 1 else None
+
+
+def narrow_branches(sweep, eqn):
+    """A rule for cond: without what no branch reads, and what all of them hand on."""
+    index, *operands = eqn.invars
+    branches = eqn.params["branches"]
+    handed = [*map(agreed, zip(*[handed_on(branch, operands) for branch in branches]))]
+    computed = [x is None for x in handed]
+    less = [
+        with_places(b, b.invars, only(computed, b.outvars)) for b in branches
+    ]
+    less, kept = narrowed(less, operands, range(len(operands)))
+    if all(computed) and all(kept):
+        return None
+    invars = [index, *only(kept, operands)]
+    outvars = only(computed, eqn.outvars)
+    new = eqn.replace(invars=invars, outvars=outvars, params={"branches": (*less,)})
+    results = iter(sweep.add(new) if outvars or acts(new) else ())
+    return [next(results) if x is None else x for x in handed]
+
+
+def handed_on(closed, operands):
+    """Return for each result what it is outside; None for one that is computed."""
+    outside = dict(zip(closed.invars, operands))
+    return [x if isinstance(x, Literal) else outside.get(x) for x in closed.outvars]
+
+
+def agreed(atoms):
+    """Return the one atom that all of these are, or None."""
+    return atoms[0] if None not in atoms and len(set(map(key_of, atoms))) == 1 else None
+
+
+def few_steps(sweep, eqn):
+    """A rule for a scan: no loop for one step, and nothing for none."""
+    step, length = eqn.params["jaxpr"], eqn.params["length"]
+    if length > 1:
+        return None
+    consts, carry, xs = loop_parts(eqn, eqn.invars)
+    ys = eqn.outvars[len(carry) :]
+    if length == 0:
+        zeros = [literal(0, y.aval.update(shape=())) for y in ys]
+        return carry + [stretched_to(sweep, x, y.aval.shape) for x, y in zip(zeros, ys)]
+    rows = [put(sweep, lax.squeeze_p, x, dimensions=(0,))[0] for x in xs]
+    results = inline(sweep, step, [*consts, *carry, *rows])
+    carry, rows = groups(results, len(carry))
+    return carry + [repeated(sweep, row, 1) for row in rows]
+
+
+def repeated(sweep, atom, length):
+    """Return what stands for an array with an atom in each row."""
+    shape = (length, *atom.aval.shape)
+    params = {"shape": shape, "broadcast_dimensions": tuple(range(1, len(shape)))}
+    return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
+
+
+def narrow_loop(sweep, eqn):
+    """A rule for loops: without constants, and rows, that need not be handed over."""
+    parts, programs = loop_parts(eqn, eqn.invars), loop_programs(eqn)
+    count, less, operands = len(programs), [], []
+    carry, *xs = parts[count:]
+    for program, consts in zip(programs, parts):
+        given = sum([consts, carry, *xs], [])
+        ends = len(consts), len(consts) + len(carry)
+        places = range(ends[0]), range(ends[1], len(given))
+        [program], kept = narrowed([program], given, *places)
+        less.append(program)
+        operands.append(only(kept[: ends[0]], consts))
+    operands += [carry, *[only(kept[ends[1] :], rows) for rows in xs]]
+    same = [*map(len, operands)] == [*map(len, parts)]
+    return None if same else loop_again(sweep, eqn, less, operands, eqn.outvars)
+
+
+def carry_less(sweep, eqn):
+    """A rule for a scan: no carry that does not change, or not after the first step."""
+    step = eqn.params["jaxpr"]
+    consts, before, _ = loop_parts(eqn, step.invars)
+    after, ys = groups(step.outvars, len(before))
+    read, fixed = variables_read(step), {*consts}
+    known = dict(zip(step.invars, eqn.invars))
+    changes = [
+        a is not b and (b in read or not (a in fixed or isinstance(a, Literal)))
+        for a, b in zip(after, before)
+    ]
+    if all(changes):
+        return None
+    operands = _with_more_consts(loop_parts(eqn, eqn.invars), changes)
+    invars = sum(_with_more_consts(loop_parts(eqn, step.invars), changes), [])
+    kept = changes + [True] * len(ys)
+    gone, left = partition(kept, step.outvars)
+    less = sweep.inside.settled(with_places(step, invars, left))
+    outvars = only(kept, eqn.outvars)
+    results = loop_again(sweep, eqn, [less], operands, outvars)
+    return merge(kept, [known.get(x, x) for x in gone], results)
+
+
+def _with_more_consts(parts, changes):
+    consts, carry, xs = parts
+    fixed, carry = partition(changes, carry)
+    return [[*consts, *fixed], carry, xs]
+
+
+def stack_less(sweep, eqn):
+    """A rule for a scan: no stacks of rows that are there already, or all the same."""
+    step, length = eqn.params["jaxpr"], eqn.params["length"]
+    outside = dict(zip(step.invars, eqn.invars))
+    consts, carry, rows = loop_parts(eqn, step.invars)
+    carried, ys = groups(step.outvars, len(carry))
+    known, first = {*rows, *consts}, {}
+    kept = [
+        not (isinstance(y, Literal) or y in known) and first.setdefault(y, i) == i
+        for i, y in enumerate(ys)
+    ]
+    if all(kept):
+        return None
+    kept_ys = only(kept, ys)
+    outs, stacks = groups(eqn.outvars, len(carry))
+    less = with_places(step, step.invars, [*carried, *kept_ys])
+    outvars = [*outs, *only(kept, stacks)]
+    less, operands = sweep.inside.settled(less), loop_parts(eqn, eqn.invars)
+    results = loop_again(sweep, eqn, [less], operands, outvars)
+    outs, stacks = groups(results, len(carry))
+    made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
+    return outs + [
+        made[y] if y in made else repeated(sweep, outside.get(y, y), length) for y in ys
+    ]
+
+
+def no_rounds(sweep, eqn):
+    """A rule for while: the initial carry, if the condition never holds."""
+    [going] = eqn.params["cond_jaxpr"].outvars
+    stops = isinstance(going, Literal) and not going.val
+    return loop_parts(eqn, eqn.invars)[2] if stops else None
+
+
+def carry_less_round(sweep, eqn):
+    """A rule for while: what each round hands on as it is, is a constant."""
+    test, body = loop_programs(eqn)
+    first, second, carry = loop_parts(eqn, eqn.invars)
+    inside = body.invars[len(second) :]
+    changes = [a is not b for a, b in zip(inside, body.outvars)]
+    if all(changes):
+        return None
+    fixed, moving = partition(changes, carry)
+    outvars = only(changes, body.outvars)
+    body = with_places(body, _fixed_first(body, len(second), changes), outvars)
+    test = with_places(test, _fixed_first(test, len(first), changes))
+    programs = list(map(sweep.inside.settled, (test, body)))
+    operands = [[*fixed, *first], [*fixed, *second], moving]
+    outvars = only(changes, eqn.outvars)
+    results = loop_again(sweep, eqn, programs, operands, outvars)
+    return merge(changes, fixed, results)
+
+
+def _fixed_first(closed, num_consts, changes):
+    fixed, moving = partition(changes, closed.invars[num_consts:])
+    return [*fixed, *closed.invars[:num_consts], *moving]
+
+
+# The pass pipeline: all rewriting rules in their order.
 
 BRANCHES = [({cond_p}, choose_branch), ({cond_p}, narrow_branches)]
 SCANS = [
@@ -62,6 +745,40 @@ simplify = together(
     *(FOLDING, *ALGEBRA, *MOVES, CONTRACTIONS, SHARING),
 )
 jaxpr_passes.value = simplify
+
+
+VIEWS = {lax.broadcast_in_dim_p, lax.reshape_p, lax.squeeze_p, lax.transpose_p}
+
+
+def truths_behind(sweep, atom):
+    """Return the truths that an atom is, converted to floats and moved; None if not."""
+    views = []
+    while (eqn := sweep.definitions.get(atom)) and eqn.primitive in VIEWS:
+        views.append(eqn)
+        atom = eqn.invars[0]
+    conversion = sweep.definition(atom, convert_element_type_p)
+    if conversion is None or conversion.invars[0].aval.dtype.kind != "b":
+        return None
+    [truths] = conversion.invars
+    for eqn in reversed(views):
+        [truths] = put(sweep, eqn.primitive, truths, **eqn.params)
+    return truths
+
+
+def choose_by_truths(sweep, eqn):
+    """A rule: the float or 0, in place of a product of a float with truths."""
+    [result] = eqn.outvars
+    if kind_of(result.aval.dtype) not in "hfc":
+        return None
+    for factor, other in (eqn.invars, eqn.invars[::-1]):
+        truths = truths_behind(sweep, factor)
+        if truths is not None:
+            zero = literal(0, other.aval.update(shape=()))
+            parts = truths, zero, other
+            parts = [stretched_to(sweep, x, result.aval.shape) for x in parts]
+            [chosen] = put(sweep, lax.select_n_p, *parts)
+            return [typed(sweep, chosen, result.aval)]
+    return None
 
 
 choices = sweeping(INSIDE, ({lax.mul_p}, choose_by_truths))

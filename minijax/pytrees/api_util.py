@@ -1,18 +1,116 @@
-"""A user's function on trees, as a function on flat lists.
+"""Functions of trees as functions of flat lists, names of arguments, jvp of trees.
 
 Transformations work on flat lists of arrays; users call functions with trees of
 them. `FlatCall` stands between the two: it takes the arguments of one call apart,
 offers the function in flat form, and puts the results together.
 
-Reference: ``jax.api_util``.
+References: ``jax.api_util``, ``jax.jvp``.
 """
 
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.pytrees.call_names import CallArguments
-from minijax.pytrees.differences import differences
-from minijax.pytrees.treedefs import tree_flatten
+from collections.abc import Callable
+from typing import Any
+
+from minijax.arrays.array import typeof
+from minijax.forward_mode.jvp import jvp_flat
+from minijax.pytrees.argument_checks import (
+    CallChecks,
+    check_callable,
+    check_sequences,
+    dense_tangent,
+    direction,
+    positional_names,
+    resolve_argnums,
+)
+from minijax.pytrees.registry import differences, keystr
+from minijax.pytrees.tree_util import (
+    tree_flatten,
+    tree_leaves_with_path,
+    tree_structure,
+)
+
+# The arguments of a call: their leaves, and what messages call them, ``x['w'][0]``.
+
+
+def argument_names(fun, args, kwargs, argnums=None):
+    """Return what the caller of a function calls each leaf of its arguments.
+
+    Args:
+      fun: the function, whose signature is asked for the names of parameters.
+      args: tuple of positional arguments.
+      kwargs: dictionary of keyword arguments.
+      argnums: the positions to include; all, if None.
+
+    Returns:
+      A list of texts such as ``x['w'][0]``, in the order of the leaves.
+    """
+    labels = positional_names(fun, len(args))
+    chosen = range(len(args)) if argnums is None else argnums
+    named = [(labels[i], args[i]) for i in chosen]
+    named += [(key, kwargs[key]) for key in sorted(kwargs)]
+    return [
+        label + keystr(path)
+        for label, tree in named
+        for path, _ in tree_leaves_with_path(tree)
+    ]
+
+
+class CallNames(CallChecks):
+    """What a call, its leaves and its results are called in messages."""
+
+    @property
+    def args_tree(self):
+        """The structure of the varying positional arguments, a tuple."""
+        return self.in_tree.children()[0]
+
+    @property
+    def fun_name(self):
+        """What the function is called."""
+        inner = getattr(self.fun, "func", self.fun)  # of a functools.partial
+        return getattr(inner, "__name__", None) or type(inner).__name__
+
+    def names(self):
+        """Return what the user calls each varying leaf, such as ``x['w'][0]``."""
+        return argument_names(self.fun, self.args, self.kwargs, self.argnums)
+
+    def name_of(self, i):
+        """Return what the user calls the leaf number `i`."""
+        return self.names()[i]
+
+    def out_name(self, i):
+        """Return the path of output leaf `i`, such as ``['loss'][0]``, after a call."""
+        result = self.output(range(self.num_outs))
+        return keystr(tree_leaves_with_path(result)[i][0])
+
+
+class CallArguments(CallNames):
+    """The arguments of one call, as leaves and a structure, and what each is called."""
+
+    def __init__(
+        self,
+        name,
+        fun,
+        args,
+        kwargs=None,
+        *,
+        argnums=None,
+        constants=None,
+        has_aux=False,
+        typeof=typeof,
+    ):
+        check_callable(fun)
+        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
+        self.kwargs, self.constants = kwargs or {}, constants or {}
+        chosen = tuple(range(len(args))) if argnums is None else argnums
+        self.argnums = resolve_argnums(name, chosen, len(args))
+        varying = tuple([args[i] for i in self.argnums])
+        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
+        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
+
+
+# A user's function on trees, as a function on flat lists.
 
 
 class FlatCall(CallArguments):
@@ -92,3 +190,40 @@ def flatten_like(treedef, tree, given, expected, error=ValueError):
     lines = "\n  ".join(differences(treedef, tree, exact=True, name=given))
     wanted = f"the tree structure of {expected}, {treedef}"
     raise error(f"{given} must have {wanted}, but got {actual}:\n  {lines}")
+
+
+# Forward-mode differentiation of functions on trees of arrays.
+
+
+def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple:
+    """Return the value of a function and its derivative in one direction.
+
+    Args:
+      fun: a function of arrays, scalars and trees of them.
+      primals: tuple (or list) of its arguments.
+      tangents: the direction: a tuple (or list) with the tree structure of `primals`,
+        whose leaves have the shapes and dtypes of theirs; dtype ``float0`` for
+        integers and booleans.
+      has_aux: whether `fun` returns a pair ``(result, aux)``.
+
+    Returns:
+      The pair ``(primals_out, tangents_out)``, two trees of the same structure; with
+      `has_aux` the triple ``(primals_out, tangents_out, aux)``.
+
+    Raises:
+      TypeError: if `fun` cannot be called, a leaf is no array, the structures differ
+        or a dtype does not fit.
+      ValueError: if a tangent does not have the shape of its primal.
+
+    Reference: ``jax.jvp``.
+    """
+    check_callable(fun)
+    check_sequences(primals, tangents)
+    call = FlatCall("jvp", fun, primals, has_aux=has_aux)
+    structure = tree_structure(primals)
+    given = flatten_like(structure, tangents, "tangents", "primals", TypeError)
+    directions = [direction(call, i, tangent) for i, tangent in enumerate(given)]
+    values, slopes = jvp_flat(call, call.leaves, directions)
+    slopes = [dense_tangent(x, t) for x, t in zip(values[: call.num_outs], slopes)]
+    results = call.output(values), call.output(slopes)
+    return (*results, call.aux(values)) if has_aux else results

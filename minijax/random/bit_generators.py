@@ -18,16 +18,16 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.avals import typeof
-from minijax.arrays.checks import FLOAT, INT, check_kind, refuse_sharding
+from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.callbacks.primitives import io_callback
-from minijax.compositions.lax_arrangements import mulhi
+from minijax.arrays.numerics import FLOAT, INT, check_kind, refuse_sharding
+from minijax.callbacks.callback import io_callback
 from minijax.core import Array
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.types import ShapeDtypeStruct
 from minijax.jitting.api import jit
+from minijax.lax.composites import mulhi
 from minijax.numpy.shapes import as_shape
-from minijax.randomness.threefry import threefry2x32
+from minijax.prng.keys import threefry2x32
 from minijax.typing import ArrayLike
 
 _WORD = np.uint32

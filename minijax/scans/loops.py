@@ -1,6 +1,7 @@
-"""scan, fori_loop: loops with a known number of steps, as users write them.
+"""Loops as users write them: scan, fori_loop, map, associative_scan.
 
-Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
+References: ``jax.lax.associative_scan``; G. Blelloch, *Prefix Sums and Their
+Applications* (1990), ``jax.lax.scan``, ``jax.lax.fori_loop``, ``jax.lax.map``.
 """
 
 # Made from chapters/16_scan_upper.md by `make chapter`;
@@ -9,24 +10,222 @@ Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from minijax import lax
-from minijax.arrays.settings import config
-from minijax.pytrees.functions import tree_map
-from minijax.pytrees.treedefs import tree_leaves
-from minijax.scans.arguments import (
+from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.dtypes import config
+from minijax.batching.vmap import vmap
+from minijax.control_flow.common import check_carry, promote_weak, rewired
+from minijax.forward_mode.jvp_rules import cut
+from minijax.jaxprs.jaxpr import abstractify
+from minijax.jitting.compilation import program_of
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
+from minijax.rematerialization.jaxpr_transforms import merge, only, partition
+from minijax.scans.scan import bind_scan, order_of_rows, row_aval
+from minijax.scans.step import (
+    batch_step,
     below_upper,
     bound_dtype,
+    common_axis,
     count_steps,
     counting_body,
     counting_step,
+    cut_batches,
+    groups,
+    joined,
     known_bounds,
     made_for,
     of_dtype,
+    on_leaves,
+    row_step,
+    rows_of_batches,
     steps_at_once,
 )
-from minijax.scans.primitive import order_of_rows
-from minijax.scans.scan_body import StepProgram, run_step
 from minijax.typing import ArrayLike
+
+# Associative scan: a parallel prefix in about 2 log2(n) rounds instead of n steps.
+
+
+def every_second(xs, start, limit, axis):
+    """Return the elements `start`, `start` + 2, … before `limit` of each array."""
+    return [cut(x, axis, start, limit, 2) for x in xs]
+
+
+def interleave(x, y, axis):
+    """Return the elements of `x` and `y` in turn; `x` may have one more than `y`."""
+    shape, size = typeof(y).shape, typeof(y).shape[axis]
+    more = typeof(x).shape[axis] > size
+    both = [cut(x, axis, 0, size) if more else x, y]
+    columns = [lax.expand_dims(part, (axis + 1,)) for part in both]
+    pairs = lax.concatenate(columns, axis + 1)
+    result = lax.reshape(pairs, (*shape[:axis], 2 * size, *shape[axis + 1 :]))
+    last = [cut(x, axis, size, size + 1)] if more else []
+    result = lax.concatenate([result, *last], axis)
+    return lax.convert_element_type(result, result.dtype)  # never weak, as in JAX
+
+
+def combine_prefixes(combine, xs, axis):
+    """Combine all prefixes of arrays along an axis: neighbours first, then the pairs.
+
+    Args:
+      combine: a function of two lists of arrays.
+      xs: list of arrays.
+      axis: the axis.
+    """
+    size = typeof(xs[0]).shape[axis]
+    if size < 2:
+        return xs
+    first = every_second(xs, 0, size - 1, axis)
+    pairs = combine(first, every_second(xs, 1, size, axis))
+    odd = combine_prefixes(combine, pairs, axis)
+    even = [cut(x, axis, 0, 1) for x in xs]
+    if size > 2:
+        before = odd if size % 2 else [cut(x, axis, 0, size // 2 - 1) for x in odd]
+        later = combine(before, every_second(xs, 2, size, axis))
+        even = [lax.concatenate(both, axis) for both in zip(even, later)]
+    return [interleave(x, y, axis) for x, y in zip(even, odd)]
+
+
+def associative_scan(
+    fn: Callable, elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Combine the elements along an axis, and keep every partial result.
+
+    Args:
+      fn: an associative function. It gets two trees like `elems`, each with some of the
+        elements, and combines the first with the first, the second with the second …
+      elems: a tree of arrays that have the same size along `axis`.
+      reverse: whether to begin with the last element.
+      axis: the axis, the same one for all arrays.
+
+    Returns:
+      A tree like `elems`. Its element i combines the elements 0 to i; with `reverse`,
+      the last to the element i, in this order.
+
+    Raises:
+      TypeError: if `fn` cannot be called, or changes shapes or dtypes.
+      ValueError: if there is no such axis, if sizes along it differ, or if `fn` returns
+        more or fewer arrays than `elems` has.
+
+    Reference: ``jax.lax.associative_scan``.
+    """
+    if not callable(fn):
+        raise TypeError(f"associative_scan: fn is {fn!r}, which cannot be called.")
+    axis = common_axis(elems, axis)
+    leaves, treedef = tree_flatten(elems)
+    if reverse:
+        leaves = [lax.rev(leaf, (axis,)) for leaf in leaves]
+    results = combine_prefixes(on_leaves(fn, treedef), leaves, axis)
+    if reverse:
+        results = [lax.rev(result, (axis,)) for result in results]
+    return treedef.unflatten(results)
+
+
+# From the user's function of one step to its program, and to the scan that runs it.
+
+
+class StepProgram:
+    """A user's function of one step, written down for a carry and for rows.
+
+    Args:
+      f: function from the carry and the rows of one step to the pair of the new carry
+        and the rows of the results.
+      init: the tree of initial values of the carry.
+      xs: tree of arrays.
+
+    Attributes:
+      program: the `Program` of `f`.
+      carry: the leaves of `init`, those of weak type converted to what a step returns.
+      carry_tree: the structure of the carry that `f` returns.
+
+    Raises:
+      TypeError: if `f` does not return a pair, or its carry is not what it was.
+    """
+
+    def __init__(self, f, init, xs):
+        self.f, self.xs = f, xs
+        self.carry, tree = tree_flatten(init)
+        avals = self._write_down(tree)
+        if self.carry_tree == tree:
+            self.carry, promoted = promote_weak(self.carry, *avals)
+            avals = self._write_down(tree) if promoted else avals
+        check_carry("scan", f, tree, avals[0], self.carry_tree, avals[1])
+
+    def _write_down(self, tree):
+        """Trace, and return the types of the carry before and after."""
+        args = tree.unflatten(self.carry), self.xs
+        call = FlatCall("scan", self.f, args, typeof=abstractify)
+        count = len(self.carry)
+        call.avals[count:] = [row_aval(aval) for aval in call.avals[count:]]
+        self.program = program_of(call, hoist=True)
+        outs = self.program.closed.out_avals
+        self.carry_tree, _ = _pair(call, self.program.out_tree, outs)
+        outs = outs[: self.carry_tree.num_leaves]
+        return call.avals[:count], outs
+
+
+def _spelled(tree, outs):
+    """Return what a step returned instead of a pair: its types, in their tree."""
+    types = [aval.str_short() for aval in outs]
+    return types[0] if tree.kind is None else str(tree.unflatten(types))
+
+
+def _pair(call, out_tree, outs):
+    parts = out_tree.children()
+    if len(parts) == 2 and issubclass(out_tree.kind.type, (tuple, list)):
+        return parts
+    raise TypeError(
+        f"scan body output must be a pair, got {_spelled(out_tree, outs)}. "
+        f"{call.fun_name} returns the carry, and what a step adds to the results."
+    )
+
+
+def run_step(step, xs, **how):
+    """Bind the scan of a step, but for what it only passes on.
+
+    Args:
+      step: a `StepProgram`.
+      xs: the list of arrays.
+      **how: `length`, `reverse` and `unroll`.
+
+    Returns:
+      The list of the last carry, and the list of the ys.
+    """
+    closed, captured = step.program.closed, step.program.captured
+    sizes = len(captured), len(step.carry)
+    still, given = passed_on(closed, *sizes)
+    consts, carry, rows = groups(range(len(closed.invars)), *sizes)
+    carry, fixed = partition(still, carry)
+    kept = [not flag for flag in still] + [place is None for place in given]
+    results = only(kept, range(len(kept)))
+    closed = rewired(closed, [*fixed, *consts, *carry, *rows], results)
+    carry, fixed = partition(still, step.carry)
+    carry, ys = bind_scan(closed, fixed + captured, carry, xs, **how)
+    ys = iter(ys)
+    ys = [next(ys) if place is None else _as_array(xs[place]) for place in given]
+    return merge(still, carry, fixed), ys
+
+
+def passed_on(closed, num_consts, num_carry):
+    """Return what a step does not compute.
+
+    Returns:
+      For each of the carry whether it is returned as it came; and for each of the ys
+      the place among the xs of the row that it is, or None.
+    """
+    _, carry, xs = groups(closed.invars, num_consts, num_carry)
+    carry_out, ys = groups(closed.outvars, num_carry)
+    still = [before is after for before, after in zip(carry, carry_out)]
+    return still, [xs.index(y) if y in xs else None for y in ys]
+
+
+def _as_array(x):
+    return asarray_impl(x) if isinstance(x, np.ndarray) else x
+
+
+# scan, fori_loop: loops with a known number of steps, as users write them.
 
 
 def scan(
@@ -151,3 +350,40 @@ def fori_loop(
     bounds = [of_dtype(bound, dtype) for bound in (lower, upper)]
     body = made_for(counting_body, body_fun)
     return lax.while_loop(below_upper, body, (*bounds, init_val))[2]
+
+
+# lax.map: a function of one row, for each row, in a loop and perhaps in batches.
+
+
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to each row of some arrays, one row after the other.
+
+    Args:
+      f: function from a tree with one row of each array to a tree of arrays.
+      xs: tree of arrays, whose leading axes have one size.
+      batch_size: how many rows at once are handed to ``vmap(f)``; 0 for all.
+
+    Returns:
+      The tree of what `f` returned, with a new leading axis.
+
+    Raises:
+      ValueError: if `xs` has no rows, or different numbers of them.
+      TypeError: if `batch_size` is negative.
+
+    Reference: ``jax.lax.map``.
+    """
+    if batch_size is None:
+        return scan(row_step(lambda: f), (), xs)[1]
+    if batch_size < 0:
+        raise TypeError(f"lax.map: batch_size has to be at least 0, not {batch_size}.")
+    count = count_steps(xs)
+    batches = count // batch_size if batch_size else 0
+    if batches == 0:
+        return vmap(f)(xs)
+    leaves, treedef = tree_flatten(xs)
+    pieces = [cut_batches(x, batches, batch_size) for x in leaves]
+    whole, rest = (treedef.unflatten(part) for part in zip(*pieces))
+    ys = scan(batch_step(lambda: f), (), whole)[1]
+    if count == batches * batch_size:
+        return tree_map(rows_of_batches, ys)
+    return tree_map(joined, ys, vmap(f)(rest))

@@ -1,7 +1,9 @@
-"""Operations on words that several threads see at once.
+"""Operations on words that several threads see; spinning; cores of a process.
 
 In machine code each of them is atomic, and all threads see them in one order; as
 Python, they take turns.
+
+What several threads write has lines of the cache of its own.
 
 Reference: the LLVM Atomic Instructions and Concurrency Guide,
 https://llvm.org/docs/Atomics.html.
@@ -10,10 +12,17 @@ https://llvm.org/docs/Atomics.html.
 # Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import os
 import threading
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
 
-from minijax.calls.words import BUILT_IN, word
-from minijax.llvm.writing import LLVMFunction, declaration
+from minijax.arrays.dtypes import config
+from minijax.dispatch.lowlevel import BUILT_IN, call, word
+from minijax.llvm.instructions import LLVMFunction, declaration
+
+# Operations on words that several threads see at once.
 
 _turn = threading.RLock()
 
@@ -87,3 +96,84 @@ def pause_text(triple):
             f.declare(declaration(f"call {call_of_c}"))
     lines = "\n".join(["define internal i64 @pause() {", *f.lines, "  ret i64 0", "}"])
     return "\n".join([lines, *f.needed.values(), ""])
+
+
+# The table of the pool: where its words are, in bytes from its start.
+
+LINE = 64  # of the cache, in bytes
+
+# What all threads share, in front of the helpers, with a line for each of them.
+Shared = SimpleNamespace(
+    left=0, done=64, generation=128,
+    task=192, args=200, size=208, step=216, count=224,
+    busy=256,
+    helpers=320, stop=328, spins=336, patience=344,
+    acquire=352, release=360, acquire_timed=368, never=376,
+    workers=384,
+)  # fmt: skip
+Helper = SimpleNamespace(asleep=0, bed=8, space=16)
+
+
+# Spinning: to look at a word that another thread will change.
+
+
+def watch(address, known, patience):
+    """Look some times until a word is not the known one any more; return it."""
+    turns = 0
+    now = seen(address)
+    while now == known and turns < patience:
+        pause()
+        turns += 1
+        now = seen(address)
+    return now
+
+
+def finish(pool):
+    """Wait until all parts are done."""
+    turns = 0
+    while seen(pool + Shared.done) < word[pool + Shared.count]:
+        if turns < word[pool + Shared.patience]:
+            pause()
+            turns += 1
+        else:
+            call(word[pool + Shared.acquire_timed], word[pool + Shared.never], 50, 0)
+    return 0
+
+
+# How many cores a process may use, and how a helper behaves on a busy one.
+
+MOST = 256  # threads at most
+CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+
+
+def available():
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, min(count, limit_of_container()))
+
+
+def limit_of_container():
+    """Return how many cores' time a container may use, rounded up."""
+    with suppress(OSError, ValueError):  # there is no limit, or no container
+        time, period = map(int, CPU_LIMIT.read_text().split())
+        return -(-time // period)
+    return MOST
+
+
+def _count(value):
+    if not str(value or 0).isdecimal():
+        raise ValueError(f"{value!r} is no number of threads.")
+    return int(value or 0)
+
+
+config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)
+
+
+def politely(function, *args):
+    """Call a function, in a thread that does not drive others from their cores."""
+    with suppress(AttributeError, OSError):  # not every system knows this
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    return function(*args)

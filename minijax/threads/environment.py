@@ -15,14 +15,14 @@ import llvmlite
 import numpy as np
 
 import minijax
-from minijax.arrays.placement import devices
-from minijax.arrays.settings import config
-from minijax.calls.gated_functions import open_gate
-from minijax.calls.object_cache import entries, own_folder
-from minijax.calls.object_layout import UnknownLayout
+from minijax.arrays.devices import devices
+from minijax.arrays.dtypes import config
+from minijax.dispatch.compilation_cache import entries, own_folder
+from minijax.dispatch.fastpath_functions import open_gate
+from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
-from minijax.threads.cores import available
+from minijax.threads.atomics import available
 
 _SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
 

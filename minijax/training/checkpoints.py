@@ -20,11 +20,10 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax import random
 from minijax.arrays import transfer
-from minijax.arrays.array import ArrayImpl
-from minijax.arrays.avals import typeof
-from minijax.arrays.placement import default_placement
-from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
+from minijax.arrays.array import ArrayImpl, typeof
+from minijax.arrays.devices import default_placement
+from minijax.pytrees.registry import keystr
+from minijax.pytrees.tree_util import tree_flatten, tree_leaves_with_path
 
 FORMAT = "minijax checkpoint 2"
 

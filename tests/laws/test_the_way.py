@@ -12,7 +12,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.program_steps import lower
+from minijax.kernels.lowering import lower
 
 MOST_RETURNS = {"lower": 20, "fuse": 32}  # the goal for both is 15
 COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}

@@ -18,7 +18,7 @@ import jax.numpy as jnp  # noqa: E402
 import minijax  # noqa: E402
 from minijax import lax  # noqa: E402
 from minijax.arrays.array import asarray_impl  # noqa: E402
-from minijax.lax.promotion import common_type, promote_types  # noqa: E402
+from minijax.lax.reductions import common_type, promote_types  # noqa: E402
 from tests import array_cases as cases  # noqa: E402
 from tests.commands import LONG  # noqa: E402
 

@@ -6,7 +6,7 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import minijax  # noqa: E402
-from tests.test_scans_associative import REFUSALS  # noqa: E402
+from tests.test_scans_loops_associative import REFUSALS  # noqa: E402
 
 random = np.random.default_rng(4)
 

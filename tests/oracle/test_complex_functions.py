@@ -1,7 +1,7 @@
 """Functions of complex numbers, compiled by both, relative to the size of the result.
 
-Ours are held to four ulp in `tests/test_functions_complex_functions.py`; here it is JAX
-that loses more: its `sinh` is a difference of exponentials, and of its logarithms in
+Ours are held to four ulp in the unit tests; here it is JAX that loses more:
+its `sinh` is a difference of exponentials, and of its logarithms in
 64 bits up to 120 last places are wrong where log |z| is small.
 """
 

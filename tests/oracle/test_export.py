@@ -7,9 +7,9 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import export, grad, jit, lax, make_jaxpr, vmap
-from minijax.exporting.exported import module_text
-from minijax.exporting.programs import stablehlo_rules
 from minijax.extend.core import jaxpr_as_fun
+from minijax.stablehlo.exported import module_text
+from minijax.stablehlo.lowering import stablehlo_rules
 from tests import control_cases, stablehlo_runtime
 from tests.test_rule_tables import SAMPLES, operands
 

@@ -16,7 +16,7 @@ from jax.interpreters import batching as jax_batching  # noqa: E402
 from jax.interpreters import mlir  # noqa: E402
 
 import minijax  # noqa: E402
-from minijax.arrays.avals import ShapedArray  # noqa: E402
+from minijax.arrays.array import ShapedArray  # noqa: E402
 from minijax.extend import core  # noqa: E402
 from minijax.interpreters import ad, batching  # noqa: E402
 from tests.client_programs import PROGRAMS  # noqa: E402

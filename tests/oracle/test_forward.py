@@ -6,11 +6,10 @@ import pytest
 jax = pytest.importorskip("jax")
 
 from minijax import lax  # noqa: E402
-from minijax.forward.rules import instantiate  # noqa: E402
-from minijax.forward.trace import jvp_flat  # noqa: E402
+from minijax.forward_mode.jvp import instantiate, jvp_flat  # noqa: E402
 from tests.commands import some  # noqa: E402
 from tests.forward_cases import CASES, ONCE, TIES, direction  # noqa: E402
-from tests.test_forward_trace import subsets  # noqa: E402
+from tests.test_forward_mode_jvp_trace import subsets  # noqa: E402
 
 NARROW = {"float64": "float32", "complex128": "complex64"}
 ALL = {**CASES, **ONCE, **{f"tie: {name}": case for name, case in TIES.items()}}

@@ -13,7 +13,7 @@ from jax._src import core as jax_core
 
 from minijax.core import Primitive
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.jaxprs.printing import print_jaxpr
+from minijax.jaxprs.pretty_printer import print_jaxpr
 
 x = np.float32([0.5, 1.0, 2.0])
 m = np.ones((2, 3), np.float32)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.test_compositions_activations import REAL
+from tests.test_nn_functions_activations import REAL
 
 RNG = np.random.default_rng(0)
 EPS = {"float16": 2e-3, "bfloat16": 2e-2}

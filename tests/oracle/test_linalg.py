@@ -9,8 +9,8 @@ import pytest
 
 import minijax
 from tests.commands import paired, some
-from tests.test_factorizations_lapack import DTYPES, numbers
-from tests.test_factorizations_systems import SAME, SMOOTH
+from tests.test_linear_algebra_lapack import DTYPES, numbers
+from tests.test_linear_algebra_numpy_linalg_systems import SAME, SMOOTH
 
 from .raised import raised
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import jax
 import pytest
 
-from minijax._later import LATER
+from minijax._missing_names import LATER
 from minijax._public import PUBLIC
 
 # JAX keeps these primitives elsewhere, and prints them all the same.

@@ -8,7 +8,7 @@ import pytest
 
 import minijax
 from tests.commands import paired
-from tests.test_factorizations_lapack import DTYPES, numbers
+from tests.test_linear_algebra_lapack import DTYPES, numbers
 
 from .raised import raised
 from .test_linalg import SHAPES, agree, wide  # noqa: F401

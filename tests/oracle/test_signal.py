@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from tests.commands import paired
-from tests.test_factorizations_lapack import DTYPES, numbers
+from tests.test_linear_algebra_lapack import DTYPES, numbers
 
 from .raised import raised
 from .test_linalg import agree as agree_with

@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import minijax
-from tests import test_switches_promotion as promotion
+from tests import test_arrays_config_promotion as promotion
 
 TABLE = Path(__file__).parents[1] / "data" / "switches.json"
 

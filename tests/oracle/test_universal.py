@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.compositions.universal import INSTEAD
+from minijax.numpy.ufunc_objects import INSTEAD
 from tests.commands import some
 
 jax = pytest.importorskip("jax")

@@ -11,8 +11,8 @@ jax = pytest.importorskip("jax")
 
 import minijax  # noqa: E402
 from minijax import lax  # noqa: E402
-from minijax.jaxprs.staging_api import make_jaxpr  # noqa: E402
-from minijax.pytrees.forward_api import jvp  # noqa: E402
+from minijax.jaxprs.jaxpr import make_jaxpr  # noqa: E402
+from minijax.pytrees.api_util import jvp  # noqa: E402
 
 OURS = SimpleNamespace(lax=lax, vmap=minijax.vmap, jvp=jvp, make_jaxpr=make_jaxpr)
 F32, I32 = np.dtype("float32"), np.dtype("int32")

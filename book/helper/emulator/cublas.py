@@ -5,7 +5,7 @@ parameters that its documentation gives them, as functions of C. Each returns a 
 0, or 7 for a wrong value, as the library does; `wrong` tells what was wrong. Products
 are put into the stream of the handle, and done when that is waited for.
 
-Reference: https://docs.nvidia.com/cuda/cublas.
+Reference: https://docs.nvidia.com/cuda/host_steps.
 """
 
 import ctypes

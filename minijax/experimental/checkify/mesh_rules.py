@@ -9,13 +9,16 @@ Reference: ``jax.experimental.checkify`` (``shard_map_error_check``).
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import set_current_trace
-from minijax.experimental.checkify.checking import check_rules, checkified
-from minijax.experimental.checkify.checks import Error
-from minijax.experimental.checkify.error_values import Failure
-from minijax.forgetting.programs import stage
+from minijax.experimental.checkify.checking import (
+    Error,
+    Failure,
+    check_rules,
+    checkified,
+)
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.replicas.partition_specs import PartitionSpec
-from minijax.replicas.sharded_maps import body_trace, shard_map_p
+from minijax.rematerialization.jaxpr_transforms import stage
+from minijax.sharding.named_sharding import PartitionSpec
+from minijax.sharding.shard_map import body_trace, shard_map_p
 
 
 def _with_axis(inner, count, params):

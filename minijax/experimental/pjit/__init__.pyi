@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.experimental.pjit.older import pjit as pjit
+from minijax.sharding.older_names import pjit as pjit

@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.experimental.shard_map.older import shard_map as shard_map
+from minijax.sharding.older_names import shard_map as shard_map

@@ -1,24 +1,23 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.factorizations.least_squares import cond as cond
-from minijax.factorizations.least_squares import lstsq as lstsq
-from minijax.factorizations.least_squares import matrix_rank as matrix_rank
-from minijax.factorizations.least_squares import multi_dot as multi_dot
-from minijax.factorizations.least_squares import pinv as pinv
-from minijax.factorizations.numpy_factors import cholesky as cholesky
-from minijax.factorizations.numpy_factors import eigh as eigh
-from minijax.factorizations.numpy_factors import eigvalsh as eigvalsh
-from minijax.factorizations.numpy_factors import qr as qr
-from minijax.factorizations.numpy_factors import svd as svd
-from minijax.factorizations.numpy_factors import svdvals as svdvals
-from minijax.factorizations.systems import det as det
-from minijax.factorizations.systems import inv as inv
-from minijax.factorizations.systems import matrix_power as matrix_power
-from minijax.factorizations.systems import slogdet as slogdet
-from minijax.factorizations.systems import solve as solve
-from minijax.factorizations.systems import tensorinv as tensorinv
-from minijax.factorizations.systems import tensorsolve as tensorsolve
-from minijax.numpy.linalg.norms import norm as norm
+from minijax.linear_algebra.numpy_linalg import cholesky as cholesky
+from minijax.linear_algebra.numpy_linalg import cond as cond
+from minijax.linear_algebra.numpy_linalg import det as det
+from minijax.linear_algebra.numpy_linalg import eigh as eigh
+from minijax.linear_algebra.numpy_linalg import eigvalsh as eigvalsh
+from minijax.linear_algebra.numpy_linalg import inv as inv
+from minijax.linear_algebra.numpy_linalg import lstsq as lstsq
+from minijax.linear_algebra.numpy_linalg import matrix_power as matrix_power
+from minijax.linear_algebra.numpy_linalg import matrix_rank as matrix_rank
+from minijax.linear_algebra.numpy_linalg import multi_dot as multi_dot
+from minijax.linear_algebra.numpy_linalg import pinv as pinv
+from minijax.linear_algebra.numpy_linalg import qr as qr
+from minijax.linear_algebra.numpy_linalg import slogdet as slogdet
+from minijax.linear_algebra.numpy_linalg import solve as solve
+from minijax.linear_algebra.numpy_linalg import svd as svd
+from minijax.linear_algebra.numpy_linalg import svdvals as svdvals
+from minijax.linear_algebra.numpy_linalg import tensorinv as tensorinv
+from minijax.linear_algebra.numpy_linalg import tensorsolve as tensorsolve
 from minijax.numpy.linalg.standard import cross as cross
 from minijax.numpy.linalg.standard import diagonal as diagonal
 from minijax.numpy.linalg.standard import eig as eig
@@ -31,3 +30,4 @@ from minijax.numpy.linalg.standard import tensordot as tensordot
 from minijax.numpy.linalg.standard import trace as trace
 from minijax.numpy.linalg.standard import vecdot as vecdot
 from minijax.numpy.linalg.standard import vector_norm as vector_norm
+from minijax.numpy.tensor_contractions import norm as norm

@@ -9,18 +9,18 @@ Reference: ``jax.numpy.linalg``.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.arrays.checks import size_along
-from minijax.catalogue import measures as _measures
+from minijax.arrays.numerics import size_along
 from minijax.core import Array
-from minijax.lax.linalg import general_eigenvectors as _general
-from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy import matrices as _matrices
-from minijax.numpy import products as _products
+from minijax.lax.reductions import promote_dtypes_inexact
+from minijax.linear_algebra import lax_linalg as _general
+from minijax.numpy import array_creation as _matrices
+from minijax.numpy import reductions as _statistics
 from minijax.numpy import shapes as _shapes
-from minijax.numpy import statistics as _statistics
-from minijax.numpy.linalg.norms import norm as _norm
+from minijax.numpy import statistics as _measures
+from minijax.numpy import tensor_contractions as _products
+from minijax.numpy.quantiles import rows_of
 from minijax.numpy.shapes import arraylike, as_axes
-from minijax.sorting.quantiles import rows_of
+from minijax.numpy.tensor_contractions import norm as _norm
 from minijax.typing import ArrayLike
 
 

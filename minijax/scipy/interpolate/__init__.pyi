@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.scipy.interpolate.grids import RegularGridInterpolator as RegularGridInterpolator
+from minijax.scipy.interpolation import RegularGridInterpolator as RegularGridInterpolator

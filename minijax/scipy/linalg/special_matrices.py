@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.checks import as_integer
-from minijax.branches.calling import vectorize
+from minijax.arrays.numerics import as_integer
 from minijax.core import Array
-from minijax.lax.promotion import (
+from minijax.lax.reductions import (
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,
 )
+from minijax.numpy.functional import vectorize
 from minijax.typing import ArrayLike
 
 

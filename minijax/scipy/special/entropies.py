@@ -1,24 +1,42 @@
-"""Products with logarithms, entropies, and transformations of shares.
+"""Entropies, shares, integrals of the normal density, and names that lax has.
 
-Reference: ``jax.scipy.special``.
+References: ``jax.scipy.special``, ``jax.scipy.special.ndtr``.
 """
 
 # Made from chapters/33_library_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import math
+
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.numerics import as_integer
 from minijax.core import Array
-from minijax.own_rules.tangent_rules import custom_jvp
+from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.scipy.special.gamma_functions import (
+    bernoulli_numbers,
+    bessel_i0,
+    bessel_i1,
+    first_kind,
+    hurwitz_zeta,
+    incomplete_beta,
+    lower_gamma,
     operands,
+    polygamma_of,
     real_only,
+    scaled_i0,
+    scaled_i1,
     special,
+    special_of,
+    special_of_reals,
     special_of_two,
+    upper_gamma,
 )
 from minijax.typing import ArrayLike
+
+# Products with logarithms, entropies, and transformations of shares.
 
 
 def times_log(name, log, inside):
@@ -125,3 +143,214 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Reference: ``jax.scipy.special.boxcox1p``.
     """
     return power_law(jnp.log1p)(*operands("boxcox1p", x, lmbda))
+
+
+# The normal distribution's probability below a point, its logarithm and inverse.
+
+# Up to where the series is used, and from where log(1 - e) is nearly -e.
+ENDS = {"float32": (-10, 5), "float64": (-20, 8)}
+
+
+def _wide(x):
+    z = jnp.asarray(x)
+    if z.dtype.name not in ENDS:
+        raise TypeError(f"x.dtype={z.dtype} is not supported: use float32 or float64.")
+    return z
+
+
+def _below(x):
+    return 0.5 * lax.erfc(-x * np.sqrt(0.5).astype(x.dtype))
+
+
+def _log_density(x):
+    return -0.5 * lax.square(x) - np.log(2 * np.pi).astype(x.dtype) / 2
+
+
+def _series(x, order):
+    """Return ``1 - 1/x² + 3/x⁴ - 15/x⁶ ...``."""
+    terms = [math.prod(range(1, 2 * n, 2)) * (-1) ** n for n in range(order + 1)]
+    return jnp.polyval(jnp.array(terms[::-1], x.dtype), 1 / lax.square(x))
+
+
+def ndtr(x: ArrayLike) -> Array:
+    """Compute the normal distribution's probability below `x`, element by element.
+
+    Raises:
+      TypeError: for anything but float32 and float64.
+
+    Reference: ``jax.scipy.special.ndtr``.
+    """
+    return _below(_wide(x))
+
+
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
+    """Compute ``log(ndtr(x))``, element by element, also where `ndtr` underflows.
+
+    Args:
+      x: an array of float32 or float64.
+      series_order: how many terms of the asymptotic series to use, up to 30.
+
+    Raises:
+      TypeError: for other dtypes.
+      ValueError: for another order.
+
+    Reference: ``jax.scipy.special.log_ndtr``.
+    """
+    if not isinstance(series_order, int):
+        raise TypeError("series_order must be a Python integer.")
+    if not 0 <= series_order <= 30:
+        raise ValueError(f"series_order must be from 0 to 30, got {series_order}.")
+    return _log_below(_wide(x), series_order)
+
+
+def ndtri(p: ArrayLike) -> Array:
+    """Compute the inverse of `ndtr`, element by element.
+
+    Args:
+      p: probabilities, of float32 or float64; NaN outside of 0 to 1.
+
+    Raises:
+      TypeError: for other dtypes.
+
+    Reference: ``jax.scipy.special.ndtri``.
+    """
+    return _quantile(_wide(p))
+
+
+def _log_below_of(x, order):
+    lower, upper = ENDS[x.dtype.name]
+    right = -_below(-jnp.maximum(x, upper))
+    middle = jnp.log(_below(jnp.clip(x, lower, upper)))
+    far = jnp.minimum(x, lower)
+    left = _log_density(far) - jnp.log(-far) + jnp.log(_series(far, order))
+    return jnp.where(x > upper, right, jnp.where(x > lower, middle, left))
+
+
+_log_below = custom_jvp(_log_below_of, nondiff_argnums=(1,))
+
+
+@_log_below.defjvp
+def _log_below_jvp(order, primals, tangents):
+    [x], [t] = primals, tangents
+    y = _log_below(x, order)
+    return y, t * jnp.exp(_log_density(x) - y)
+
+
+def _guess(log_p):
+    """Return a quantile below 0 to three digits (Hastings, 1955)."""
+    t = jnp.sqrt(-2 * log_p)
+    above = 2.515517 + t * (0.802853 + t * 0.010328)
+    below = 1 + t * (1.432788 + t * (0.189269 + t * 0.001308))
+    return above / below - t
+
+
+@custom_jvp
+def _quantile(p):
+    inside, left = (p > 0) & (p < 1), p <= 0.5
+    tail = jnp.where(inside, jnp.where(left, p, 1 - p), 0.5)
+    log_p = jnp.log(tail)
+    x = _guess(log_p)
+    for _ in range(2):
+        y = _log_below(x, 10)
+        x = x - (y - log_p) * jnp.exp(y - _log_density(x))
+    x = jnp.where(left, x, -x)
+    ends = jnp.where(p == 0, -np.inf, jnp.where(p == 1, np.inf, np.nan))
+    return jnp.where(inside, x, ends).astype(p.dtype)
+
+
+_quantile.defjvps(lambda t, x, p: t * jnp.exp(-_log_density(x)))
+
+
+# Special functions of `minijax.lax` with the names of SciPy.
+
+gammainc = special_of(
+    "gammainc", "the lower incomplete gamma function", "a x", lower_gamma
+)
+gammaincc = special_of("gammaincc", "1 less `gammainc`", "a x", upper_gamma)
+betainc = special_of(
+    "betainc", "the incomplete beta function", "a b x", incomplete_beta
+)
+i0e = special_of_reals("i0e", "`i0` times ``exp(-|x|)``", scaled_i0, TypeError)
+i1e = special_of_reals("i1e", "`i1` times ``exp(-|x|)``", scaled_i1, TypeError)
+i0 = special_of_reals(
+    "i0", "the modified Bessel function of order 0", bessel_i0, TypeError
+)
+i1 = special_of_reals(
+    "i1", "the modified Bessel function of order 1", bessel_i1, TypeError
+)
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """Compute the Hurwitz zeta function, element by element.
+
+    Raises:
+      NotImplementedError: without `q`; Riemann's function has 1 there.
+
+    Reference: ``jax.scipy.special.zeta``.
+    """
+    if q is None:
+        raise NotImplementedError(
+            "Riemann zeta function not implemented; pass q != None to compute the "
+            "Hurwitz Zeta function."
+        )
+    return hurwitz_zeta(*operands("zeta", x, q))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """Compute derivatives of the digamma function, element by element.
+
+    Args:
+      n: integers, how many times to differentiate.
+      x: an array.
+
+    Raises:
+      ValueError: for an `n` of another dtype.
+
+    Reference: ``jax.scipy.special.polygamma``.
+    """
+    if jnp.result_type(n).kind not in "iu":
+        raise ValueError(
+            "Argument `n` to polygamma must be of integer type. Got dtype "
+            f"{jnp.result_type(n)}."
+        )
+    return polygamma_of(*operands("polygamma", n, x))
+
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """Compute Bessel functions of the first kind, of the orders 0 to `v`.
+
+    Args:
+      z: an array of real numbers.
+      v: the greatest order, which comes last.
+      n_iter: the order at which the recurrence begins, well above the size of `z`:
+        of larger `z`, values are wrong.
+
+    Returns:
+      An array with one more axis than `z`, at the front.
+
+    Reference: ``jax.scipy.special.bessel_jn``.
+    """
+    [x] = operands("bessel_jn", z)
+    if jnp.iscomplexobj(x):
+        raise ValueError("complex input not supported.")
+    sizes = as_integer(v, "v of bessel_jn"), as_integer(n_iter, "n_iter of bessel_jn")
+    return first_kind(x, min(sizes), sizes[1])
+
+
+_LARGEST = 258  # the last one that is below the largest float of 64 bits
+
+
+def bernoulli(n: int) -> Array:
+    """Return Bernoulli's numbers from 0 to `n`.
+
+    Reference: ``jax.scipy.special.bernoulli``.
+    """
+    size = as_integer(n, "the argument n of bernoulli")
+    if size < 0:
+        raise ValueError("n must be a non-negative integer.")
+    place = jnp.arange(size + 1)
+    beyond = jnp.where(place % 4, jnp.inf, -jnp.inf)  # what is too large for a float
+    known = [float(b) for b in bernoulli_numbers(min(size, _LARGEST))]
+    with np.errstate(over="ignore"):
+        begin = jnp.array(known)
+    return jnp.where(place % 2, 0, beyond).at[: len(known)].set(begin)

@@ -7,7 +7,7 @@ Reference: ``jax.scipy.stats``.
 # edit the chapter, not this file.
 
 from minijax._lazy import namespace
-from minijax.scipy.stats.paths import offer_paths
+from minijax.scipy.stats.random_variables import offer_paths
 
 __getattr__, __dir__ = namespace(__name__)
 offer_paths(__name__)

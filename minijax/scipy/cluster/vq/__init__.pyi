@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.scipy.cluster.vq.codes import vq as vq
+from minijax.scipy.interpolation import vq as vq

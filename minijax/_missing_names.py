@@ -1,0 +1,192 @@
+"""Public names of JAX that are elsewhere, gone, or not here yet.
+
+For a name that moved, where it is now; for one that was removed, what JAX says.
+
+What will not be there has its reason in `ABSENT`.
+"""
+
+# Made from chapters/01_interception_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+# Public names that JAX has moved or removed, by the module in which they were.
+
+_TYPES_AND_TRACES = """
+    DropVar Effect Effects check_jaxpr concrete_or_error find_top_trace gensym
+    get_opaque_trace_state jaxprs_in_params new_jaxpr_eqn no_effects
+    nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype
+    unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE
+    unsafe_get_axis_names_DO_NOT_USE valid_jaxtype
+"""
+MOVED = {
+    "minijax.core": {
+        **dict.fromkeys(_TYPES_AND_TRACES.split(), "minijax.extend.core"),
+        "InconclusiveDimensionOperation": "minijax.errors",
+        "JaxprTypeError": "minijax.errors",
+    }
+}
+
+_GONE = "deprecated in JAX v0.8.2 and removed in JAX v0.10.0"
+_TO_EXTENSIONS = """
+    mapped_aval unmapped_aval set_current_trace take_current_trace subjaxprs
+"""
+REMOVED = {
+    "minijax.core": {
+        **{
+            name: f"{_GONE}. Use minijax.extend.core.{name}."
+            for name in _TO_EXTENSIONS.split()
+        },
+        "get_aval": f"{_GONE}; use minijax.typeof instead.",
+        "traverse_jaxpr_params": f"{_GONE}.",
+    }
+}
+
+_NO_XLA = "there is no XLA to ask. minijax.jit(f).lower(...) shows what is compiled."
+_ONE_CIPHER = (
+    "keys are of one generator, threefry2x32, whose dtype the package knows. Another "
+    "one can be a function of words, made by minijax.random.bits or by itself."
+)
+_NO_SCOPES = (
+    "equations keep the user's line and no stack of names. Pass the result of "
+    "current() to minijax.extend.core.new_jaxpr_eqn."
+)
+_NO_REFERENCES = (
+    "an array here never changes, and there are no references to arrays that do. Carry "
+    "the array through lax.scan or lax.fori_loop; where it is donated to jit, it is "
+    "changed in place."
+)
+_COMPOSED = "what it does is made of other primitives here."
+_NO_TOKENS = "programs run their effects in order, and need no tokens for that."
+_NO_HALVES = (
+    "JAX has it on GPUs alone, with a token that orders the half that sends and the "
+    "half that receives. lax.ppermute does both."
+)
+_OWN_BATCHES = (
+    "a batch is an axis of arrays here. A class that holds arrays becomes a node of "
+    "trees by minijax.tree_util.register_pytree_node, and vmap maps its leaves."
+)
+_FLAT_TREES = (
+    "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
+    "minijax.jvp and minijax.linearize take trees."
+)
+_ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
+_NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
+_TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
+_AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
+_NO_FOREIGN = (
+    "programs do not call XLA's foreign functions. minijax.pure_callback calls one of "
+    "Python's, such as one of ctypes, and minijax.extend.core.Primitive takes rules."
+)
+_NO_PROFILER = (
+    "traces are files for a trace viewer, and nothing here reads or serves them. "
+    "`minijax.jit(f).lower(x).compile().profile(x)` takes the time of each step of a "
+    "program, and cost_analysis() counts what it does."
+)
+
+
+def _each(names, reason):
+    return dict.fromkeys(names.split(), reason)
+
+
+ABSENT = {
+    "minijax": {
+        **_each("Ref ad empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
+        "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
+        "ffi": _NO_FOREIGN,
+        "smap": _AUTOMATIC,
+        "make_user_context": "caches have no keys of a user's own.",
+    },
+    "minijax.numpy": _each(
+        """
+        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
+        float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
+        float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4
+        """,
+        _NARROW,
+    ),
+    "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),
+    "minijax.profiler": _each(
+        """
+        ProfileData ProfileEvent ProfilePlane device_memory_profile register_subprocess
+        save_device_memory_profile start_server stop_server
+        """,
+        _NO_PROFILER,
+    ),
+    "minijax.lax": {
+        **_each("after_all after_all_p create_token create_token_p", _NO_TOKENS),
+        **_each(
+            """
+            approx_top_k_p bessel_i0e_p bessel_i1e_p eq_to_p igamma_grad_a_p igamma_p
+            igammac_p le_to_p lt_to_p mulhi_p polygamma_p reduce_p select_and_scatter_p
+            regularized_incomplete_beta_p split_p stack_p tile_p unstack_p zeta_p
+            """,
+            _COMPOSED,
+        ),
+        **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
+        **_each("precv psend", _NO_HALVES),
+        "ragged_all_to_all_p": _COMPOSED,
+        "stage_p": "stage leaves no operation behind, here or in a jaxpr of JAX.",
+        **_each("rng_bit_generator_p rng_uniform_p", _COMPOSED),
+        "scaled_dot": _NARROW,
+    },
+    "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
+    "minijax.custom_derivatives": {"remat_opt_p": _COMPOSED},
+    "minijax.sharding": _each("auto_axes explicit_axes", _AUTOMATIC),
+    "minijax.stages": {"CompilerOptions": _NO_XLA},
+    "minijax.export": _each(
+        """
+        DisabledSafetyCheck SymbolicScope deserialize is_symbolic_dim
+        maximum_supported_calling_convention_version
+        minimum_supported_calling_convention_version register_namedtuple_serialization
+        register_pytree_node_serialization symbolic_args_specs symbolic_shape
+        """,
+        _TEXT_ONLY,
+    ),
+    "minijax.extend.core": {
+        **_each("AbstractToken Token", _NO_TOKENS),
+        **_each("CallPrimitive call_impl", "calls are primitives with a program."),
+        **_each("DebugInfo TraceTag", "messages are made of the lines of equations."),
+    },
+    "minijax.extend.core.primitives": _each(
+        """
+        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
+        create_token_p eq_to_p get_p igamma_grad_a_p igamma_p igammac_p le_to_p lt_to_p
+        polygamma_p ragged_all_to_all_p reduce_p regularized_incomplete_beta_p
+        rng_bit_generator_p rng_uniform_p select_and_gather_add_p
+        select_and_scatter_add_p select_and_scatter_p swap_p threefry2x32_p zeta_p
+        """,
+        _COMPOSED,
+    ),
+    "minijax.interpreters.ad": {
+        "annotations": "it is a word of from __future__.",
+        **_each("jvp linearize", _FLAT_TREES),
+    },
+    "minijax.interpreters.batching": _each(
+        "register_vmappable unregister_vmappable", _OWN_BATCHES
+    ),
+    "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
+    "minijax.extend.backend": {
+        "backend_xla_version": _NO_XLA,
+        "clear_in_memory_compilation_cache": "use minijax.clear_caches().",
+        "get_compile_options": _NO_XLA,
+        "ifrt_proxy": _NO_XLA,
+        "register_backend_cache": "no cache here holds a handle of a backend.",
+        "register_backend_factory": "a backend is a way to run a program, chosen by "
+        "minijax.jit(f, backend=...) (see minijax.kernels.lowering).",
+    },
+    "minijax.extend.random": dict.fromkeys(
+        ("define_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl"), _ONE_CIPHER
+    )
+    | {"threefry2x32_p": "threefry_2x32 is made of other primitives."},
+    "minijax.extend.source_info_util": dict.fromkeys(
+        """
+        NameStack SourceInfo current_name_stack extend_name_stack new_name_stack
+        reset_name_stack set_name_stack transform_name_stack user_context
+        """.split(),
+        _NO_SCOPES,
+    ),
+}
+
+
+# Public names of JAX that are not here yet, by package: ``"minijax.lax": "name …"``.
+
+LATER: dict[str, str] = {}

@@ -1,0 +1,318 @@
+"""Callbacks: Python functions inside of programs, and looking at values as they run.
+
+References: ``jax.debug.callback``, ``jax.debug.print``, ``jax.pure_callback``,
+``jax.experimental.io_callback``.
+"""
+
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.interchange import placement_of
+from minijax.arrays.transfer import moved
+from minijax.batching.vmap import vmap_rules
+from minijax.callbacks.host_calls import (
+    FormatCheck,
+    HostCall,
+    Printer,
+    bind_debug,
+    check_vmap_method,
+    checked_result,
+    example,
+    method_for,
+    on_buffers,
+    promised,
+    refuses,
+    vmap_methods,
+)
+from minijax.core import Primitive, impl_rules
+from minijax.forward_mode.jvp import constant_rule, jvp_rules
+from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.python_backend.codegen import python_rules
+from minijax.pytrees.api_util import FlatCall
+from minijax.rematerialization.jaxpr_transforms import effect_rules
+from minijax.reverse_mode.backward_pass import transpose_rules
+
+# Looking at values while a program runs.
+
+
+def _write_look(writer, eqn, operands, results):
+    callback = eqn.params["callback"]
+    name = writer.constant(callback.guarded, callback.name, f"calls {callback.name}")
+    writer.line(f"{name}({', '.join(operands)})")
+
+
+def watching_rules(primitive):
+    """Give a primitive that has no results, and looks at values, rules of each kind."""
+    effect_rules[primitive] = lambda eqn: True
+    shape_rules[primitive] = lambda *avals, **params: []
+    jvp_rules[primitive] = constant_rule(primitive)
+    transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
+
+
+def debugging_rules(primitive):
+    """Give a primitive that calls a Python function to look at values its rules."""
+
+    def vmap_rule(axis, args, dims, **params):
+        for i in range(axis.size):
+            primitive.bind(*[example(*pair, i) for pair in zip(args, dims)], **params)
+        return [], []
+
+    watching_rules(primitive)
+    impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
+    python_rules[primitive] = _write_look
+    vmap_rules[primitive] = vmap_rule
+
+
+debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
+debugging_rules(debug_callback_p)
+debugging_rules(debug_print_p)
+print_rules[debug_print_p] = lambda eqn, writing: write_plainly(
+    eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
+)
+
+
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function to look at values, wherever a program computes them.
+
+    Args:
+      callback: function of trees; what it returns is ignored. Without it, the result
+        is a function of `callback` and its arguments, which has the other options.
+      *args, **kwargs: its arguments; what is no array arrives as it is.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+
+    Raises:
+      TypeError: if `callback` cannot be called, or is left out before arguments.
+
+    Reference: ``jax.debug.callback``.
+    """
+
+    def look_with(callback, *args, **kwargs):
+        if not callable(callback):
+            raise TypeError(
+                "first argument to debug.callback must be callable, but got an object "
+                f"of type {type(callback)}"
+            )
+        bind_debug(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+
+    return _in_one_call_or_two("debug.callback", look_with, callback, args, kwargs)
+
+
+def _in_one_call_or_two(name, function, first, args, kwargs):
+    if first is not None:
+        return function(first, *args, **kwargs)
+    if args or kwargs:
+        raise TypeError(f"{name} has arguments, {args} and {kwargs}, but no first one.")
+    return function
+
+
+def debug_print(
+    fmt=None,
+    *args,
+    ordered=False,
+    partitioned=False,
+    skip_format_check=False,
+    **kwargs,
+):
+    """Print values, wherever a program computes them.
+
+    Args:
+      fmt: a format as for ``str.format``, filled in when the program runs. Without
+        it, the result is a function of `fmt` and its arguments with the other options.
+      *args, **kwargs: arrays, numbers, trees of them and anything else.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+      skip_format_check: whether not to compare format and arguments now.
+
+    Raises:
+      TypeError: if `fmt` is no string, or is left out before arguments.
+      IndexError, KeyError: if it asks for what is not given.
+      ValueError: if it does not ask for what is given.
+
+    Reference: ``jax.debug.print``.
+    """
+
+    how = Printer, ordered, skip_format_check
+    return print_by(*how, "debug.print", fmt, args, kwargs)
+
+
+def print_by(kind, ordered, skip_format_check, name, fmt, args, kwargs):
+    """Bind a print whose text goes where a `Printer` of some kind puts it."""
+
+    def print_in(fmt, *args, **kwargs):
+        if not isinstance(fmt, str):
+            raise TypeError(f"{name} needs a format, a str; got {fmt!r:.40}.")
+        if not skip_format_check:
+            FormatCheck().vformat(fmt, args, kwargs)
+        arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
+        bind_debug(debug_print_p, kind(fmt), arguments, **params)
+
+    return _in_one_call_or_two(name, print_in, fmt, args, kwargs)
+
+
+# Python functions inside of programs.
+
+pure_callback_p = Primitive("pure_callback")
+
+
+def call_back(*args, callback, result_avals, **params):
+    """Call a `HostCall`, and hold it to its promise."""
+    placement = placement_of(args, pure_callback_p)
+    result = callback.guarded(*map(asarray_impl, args))
+    results = checked_result(callback, result, result_avals)
+    return [moved(x, placement) for x in results]
+
+
+def as_promised(*avals, result_avals, **params):
+    """Return the promised types of the results."""
+    return list(result_avals)
+
+
+impl_rules[pure_callback_p] = call_back
+shape_rules[pure_callback_p] = as_promised
+
+
+def bind_callback(primitive, function, result_shape_dtypes, arguments, **params):
+    """Bind a primitive that calls a function of trees and returns what it returns.
+
+    Args:
+      primitive: `pure_callback_p`, or one of its kind.
+      function: the user's function.
+      result_shape_dtypes: the promise, a tree of things with a shape and a dtype.
+      arguments: the pair of its positional and its keyword arguments.
+      **params: further parameters of the primitive.
+    """
+    call = FlatCall(primitive.name, function, *arguments)
+    result_avals, out_tree = promised(result_shape_dtypes)
+    callback = HostCall(primitive.name, function, call.in_tree, out_tree)
+    outs = primitive.bind(
+        *call.leaves, callback=callback, result_avals=result_avals, **params
+    )
+    return out_tree.unflatten(outs)
+
+
+def write_call(writer, eqn, operands, results):
+    """Write the call of a Python function as a line of an emitted program."""
+    callback = eqn.params["callback"]
+    call = on_buffers(callback, eqn.params["result_avals"])
+    name = writer.constant(call, callback.name, f"calls {callback.name}")
+    targets = f"[{', '.join(results)}] = " if results else ""
+    writer.line(f"{targets}{name}({', '.join(operands)})")
+
+
+python_rules[pure_callback_p] = write_call
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a pure Python function, also from within a program that is compiled.
+
+    Args:
+      callback: function of trees of arrays that returns a tree of arrays. It may be
+        called any number of times, and not at all if its result is not needed.
+      result_shape_dtypes: what it returns: a tree of things with a shape and a dtype.
+      *args, **kwargs: its arguments.
+      sharding: accepted for compatibility; it has no influence.
+      vmap_method: how it is called for a batch; one of the names in `vmap_methods`.
+
+    Returns:
+      What `callback` returns, as a tree of arrays like `result_shape_dtypes`.
+
+    Raises:
+      ValueError: if there is no such `vmap_method`, or a 64-bit result in 32-bit mode.
+      JaxRuntimeError: as it runs, if `callback` raises or breaks the promise.
+
+    Reference: ``jax.pure_callback``.
+    """
+    check_vmap_method(vmap_method)
+    arguments, params = (args, kwargs), {"vmap_method": vmap_method}
+    return bind_callback(
+        pure_callback_p, callback, result_shape_dtypes, arguments, **params
+    )
+
+
+def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
+    method = method_for(vmap_method, params["callback"])
+    params["vmap_method"] = vmap_method
+    return method(pure_callback_p, axis, args, dims, params)
+
+
+vmap_rules[pure_callback_p] = _vmap_pure_callback
+
+
+jvp_rules[pure_callback_p] = refuses(
+    "Pure callbacks do not support JVP: the derivative of a Python function is not "
+    "known. Give the function that calls it a derivative of its own (custom_jvp)."
+)
+transpose_rules[pure_callback_p] = refuses(
+    "Pure callbacks do not support transpose: a Python function cannot be run "
+    "backwards. Give the function that calls it a derivative of its own (custom_vjp)."
+)
+
+
+io_callback_p = Primitive("io_callback")
+effect_rules[io_callback_p] = lambda eqn: True
+impl_rules[io_callback_p] = call_back
+shape_rules[io_callback_p] = as_promised
+python_rules[io_callback_p] = write_call
+
+
+def _vmap_io_callback(axis, args, dims, **params):
+    if params["ordered"]:
+        raise ValueError(
+            "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
+            "and its examples have no order among each other."
+        )
+    return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
+
+
+vmap_rules[io_callback_p] = _vmap_io_callback
+jvp_rules[io_callback_p] = refuses(
+    "IO callbacks do not support JVP: what a function does has no derivative."
+)
+transpose_rules[io_callback_p] = refuses(
+    "IO callbacks do not support transpose: what was done cannot be run backwards."
+)
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function for what it does, also from within a compiled program.
+
+    Args:
+      callback: function of trees of arrays that returns a tree of arrays, or None.
+      result_shape_dtypes: what it returns: a tree of things with a shape and a dtype;
+        None for nothing.
+      *args, **kwargs: its arguments.
+      sharding: accepted for compatibility; it has no influence.
+      ordered: whether it matters in which order these calls are made. Such a call
+        cannot be mapped by `vmap`; the others are made once for each example.
+
+    Returns:
+      What `callback` returns, as a tree of arrays like `result_shape_dtypes`.
+
+    Raises:
+      ValueError: for a 64-bit result in 32-bit mode.
+      JaxRuntimeError: as it runs, if `callback` raises or breaks the promise.
+
+    Reference: ``jax.experimental.io_callback``.
+    """
+    return bind_callback(
+        io_callback_p, callback, result_shape_dtypes, (args, kwargs), ordered=ordered
+    )

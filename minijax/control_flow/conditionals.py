@@ -1,0 +1,314 @@
+"""Conditionals: cond and switch, their rules, and an if statement in Python.
+
+References: ``jax.lax.cond``, ``jax.lax.switch``, the rules of ``cond_p`` in
+``jax._src.lax.control_flow.conditionals``.
+"""
+
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules, typeof
+from minijax.arrays.dtypes import config
+from minijax.batching.vmap import at_front, move_axis, program_primitives, vmap_rules
+from minijax.control_flow.common import (
+    NOTHING,
+    all_operands,
+    as_predicate,
+    both_functions,
+    choose,
+    empty_p,
+    for_any,
+    is_concrete,
+    refuse_io,
+    transposed_alike,
+    with_slots,
+    write_branches,
+)
+from minijax.core import Primitive, impl_rules, set_current_trace
+from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient_p
+from minijax.forward_mode.jvp import jvp_rules
+from minijax.jaxprs.jaxpr import Literal, jaxpr_as_fun
+from minijax.jitting.compilation import run_program
+from minijax.jitting.primitive import check_operands
+from minijax.jitting.stages import cost_analysis, cost_rules
+from minijax.linearization.linearize import split_rules
+from minijax.python_backend.codegen import python_rules
+from minijax.python_backend.codegen_rules import write_into
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_program,
+    dce_rules,
+    jvp_program,
+    keep_inputs,
+    only,
+    partition,
+    split_program,
+    spread,
+    types_given,
+    vmap_program,
+)
+from minijax.reverse_mode.backward_pass import Linear, transpose_rules
+
+# The choice between programs, as an equation: cond and switch.
+
+cond_p = Primitive("cond")
+program_primitives.add(cond_p)
+
+
+def _cond_shape(index, *operands, branches):
+    for branch in branches:
+        check_operands("A branch of cond", branch.in_avals, operands)
+    return branches[0].out_avals
+
+
+shape_rules[cond_p] = _cond_shape
+
+
+def _cond_impl(index, *operands, branches):
+    outs = run_program(branches[int(index)], operands, name="cond")
+    return list(map(of_type, outs, branches[0].out_avals))
+
+
+def of_type(x, aval):
+    """Return an array as one of the type `aval`, which differs in weakness at most."""
+    return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.placement)
+
+
+impl_rules[cond_p] = _cond_impl
+
+
+def _choose(index, written):
+    """Bind the choice among `WrittenBranches`, and return the tree of its results."""
+    outs = cond_p.bind(index, *written.inputs, branches=written.programs)
+    return written.result(outs)
+
+
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = NOTHING,
+) -> Any:
+    """Apply one of two functions; both are written down, one of them is run.
+
+    Args:
+      pred: a scalar, of booleans or real numbers; a number is true if it is not 0.
+      true_fun, false_fun: functions of the operands that return trees of arrays, with
+        the same structure, shapes and dtypes.
+      *operands: trees of arrays.
+      operand: the only operand, in an older way of calling; it may be None.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: if the predicate is no scalar, a function cannot be called, or the
+        functions return different things; the message names the leaves.
+
+    Reference: ``jax.lax.cond``.
+    """
+    given = true_fun, false_fun, operands, operand
+    true_fun, false_fun, operands = both_functions(*given)
+    pred = as_predicate(pred)
+    if config.jax_disable_jit and is_concrete(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    functions, labels = (true_fun, false_fun), ("true_fun", "false_fun")
+    written = write_branches("cond", functions, labels, operands)
+    index = lax.convert_element_type(pred, np.int32)
+    return _choose(index, written._replace(programs=written.programs[::-1]))
+
+
+def switch(
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = NOTHING
+) -> Any:
+    """Apply one of several functions; all are written down, one of them is run.
+
+    Args:
+      index: an integer scalar, brought into the range of `branches`.
+      branches: a sequence of functions of the operands that return trees of arrays,
+        with the same structure, shapes and dtypes.
+      *operands: trees of arrays.
+      operand: the only operand, in an older way of calling; it may be None.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: if the index is no integer scalar, a branch cannot be called, or
+        branches return different things; the message names the leaves.
+      ValueError: if there are no branches.
+
+    Reference: ``jax.lax.switch``.
+    """
+    branches = tuple(branches)
+    if not all(map(callable, branches)):
+        raise TypeError("switch: the branches must be a sequence of callables.")
+    operands = all_operands("switch", operands, operand)
+    aval = typeof(index)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")
+    if len(branches) < 2:
+        return _only(branches)(*operands)
+    index = lax.convert_element_type(index, np.int32)
+    index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    if config.jax_disable_jit and is_concrete(index):
+        return branches[int(index)](*operands)
+    labels = [f"branch {i}" for i in range(len(branches))]
+    return _choose(index, write_branches("switch", branches, labels, operands))
+
+
+def _only(branches):
+    if not branches:
+        raise ValueError("switch: there is no branch to choose.")
+    return branches[0]
+
+
+# The rules of cond: derivatives, batches, splitting, transposition.
+
+
+def _cond_jvp(primals, tangents, branches):
+    moving = tuple([tangent is not None for tangent in tangents[1:]])
+    moves = for_any([jvp_program(branch, moving)[1] for branch in branches])
+    derived = tuple([jvp_program(branch, moving, moves)[0] for branch in branches])
+    moving_tangents = only(moving, tangents[1:])
+    outs = cond_p.bind(*primals, *moving_tangents, branches=derived)
+    return outs[: len(moves)], spread(moves, outs[len(moves) :])
+
+
+jvp_rules[cond_p] = _cond_jvp
+
+
+def _run_one(axis, index, operands, dims, branches):
+    """Run the same branch for all examples."""
+    pairs = zip(operands, dims)
+    operands = [x if dim is None else move_axis(x, dim, 0) for x, dim in pairs]
+    dims = tuple([None if dim is None else 0 for dim in dims])
+    mapped = [vmap_program(branch, axis, dims)[1] for branch in branches]
+    fronts = for_any([[dim is not None for dim in found] for found in mapped])
+    batched = tuple([vmap_program(b, axis, dims, fronts)[0] for b in branches])
+    outs = cond_p.bind(index, *operands, branches=batched)
+    return outs, [0 if front else None for front in fronts]
+
+
+def _cond_dce(eqn, used):
+    pruned = [dce_program(branch, used) for branch in eqn.params["branches"]]
+    needed = for_any([needs for _, needs in pruned])
+    branches = tuple([keep_inputs(program, needed) for program, _ in pruned])
+    index, *operands = eqn.invars
+    return eqn.replace(
+        invars=[index, *only(needed, operands)],
+        outvars=only(used, eqn.outvars),
+        params={"branches": branches},
+    )
+
+
+dce_rules[cond_p] = _cond_dce
+
+
+def _cond_vmap(axis, args, dims, branches):
+    (index, *operands), (index_dim, *dims) = args, dims
+    if index_dim is None:
+        return _run_one(axis, index, operands, dims, branches)
+    operands = [at_front(x, dim, axis.size) for x, dim in zip(operands, dims)]
+    return _run_all(axis, at_front(index, index_dim, axis.size), operands, branches)
+
+
+vmap_rules[cond_p] = _cond_vmap
+
+
+def split_branches(branches, on_tape):
+    """Split programs so that a result is on the tape in all of them or in none."""
+    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
+    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
+
+
+def _cond_split(split, primitive, args, on_tape, params):
+    """Run the known part now, and leave a choice of the unknown parts to the tape."""
+    if on_tape[0]:
+        with set_current_trace(split.tape):
+            return primitive.bind(*args, **params)
+    parts = split_branches(params["branches"], tuple(on_tape[1:]))
+    known, unknown = with_slots(parts)
+    known_args, tape_args = partition(on_tape, args)
+    with set_current_trace(split.parent):
+        outs = cond_p.bind(*known_args, branches=known)
+    slots = outs[parts[0].out_on_tape.count(False) :]
+    with set_current_trace(split.tape):
+        tape_outs = cond_p.bind(args[0], *slots, *tape_args, branches=unknown)
+    return parts[0].results(outs, tape_outs)
+
+
+split_rules[cond_p] = _cond_split
+
+
+def _cond_transpose(cotangents, index, *operands, branches):
+    linear = tuple([isinstance(x, Linear) for x in operands])
+    given = types_given(cotangents)
+    backwards, arrives = transposed_alike(branches, linear, given)
+    values, _ = partition(linear, operands)
+    arrived = cond_p.bind(index, *values, *only(given, cotangents), branches=backwards)
+    return [None, *spread(linear, spread(arrives, arrived))]
+
+
+transpose_rules[cond_p] = _cond_transpose
+
+
+# A choice in emitted Python: an if statement; and what it costs.
+
+
+def write_cond(writer, eqn, operands, results):
+    """Write a choice as an if statement, of which one branch runs.
+
+    Args:
+      writer: the `PythonWriter` of the function.
+      eqn: the equation.
+      operands: expressions of its operands.
+      results: the names of its results.
+    """
+    index, *operands = operands
+    branches = eqn.params["branches"]
+    tests = [f"elif {index} == {number}:" for number in range(len(branches))]
+    tests[0] = f"if {index} == 0:"
+    if len(branches) == 2:  # the one that is chosen by "true" comes first
+        branches, tests[0] = branches[::-1], f"if {index}:"
+    for test, branch in zip([*tests[:-1], "else:"], branches):
+        with writer.block(test):
+            write_into(writer, branch, operands, results)
+
+
+python_rules[cond_p] = write_cond
+
+
+def most_expensive(eqn):
+    """Return, of each cost, that of the branch in which it is largest."""
+    return reduce(or_, map(cost_analysis, eqn.params["branches"]))
+
+
+cost_rules[cond_p] = most_expensive
+python_rules[empty_p] = lambda writer, eqn, operands, results: writer.assign(
+    results, [writer.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
+)
+python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.assign(
+    results, operands
+)
+
+
+def _run_all(axis, index, operands, branches):
+    """Run every branch on all examples, and choose among the results."""
+    refuse_io("a cond whose predicate differs between examples", *branches)
+    results = []
+    for number, branch in enumerate(branches):
+        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
+        mine = lax.eq(index, np.int32(number))
+        sheltered = [choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands]
+        results.append(jaxpr_as_fun(program)(*sheltered))
+    outs = [choose(index, *cases) for cases in zip(*results)]
+    return outs, [0] * len(outs)

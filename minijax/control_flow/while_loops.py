@@ -1,0 +1,396 @@
+"""while_loop, its rules, and the fixed point of what changes in it.
+
+References: ``jax.lax.while_loop``, the loops over ``carry_nz``, ``carry_uk``,
+``carry_batched`` in the rules of ``while_p``, ``scan_p`` in
+``jax._src.lax.control_flow.loops``, the rules of ``while_p`` in
+``jax._src.lax.control_flow.loops``.
+"""
+
+# Made from chapters/15_while_upper.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Callable
+from operator import or_
+from typing import Any
+
+from minijax.arrays.array import shape_rules
+from minijax.arrays.dtypes import config
+from minijax.arrays.transfer import brought
+from minijax.batching.vmap import program_primitives, vmap_rules
+from minijax.control_flow.common import (
+    check_carry,
+    choose,
+    place_axis,
+    promote_weak,
+    refuse_io,
+    rewired,
+    unchanged,
+    vmap_program_at,
+)
+from minijax.control_flow.conditionals import of_type
+from minijax.core import Primitive, impl_rules, set_current_trace
+from minijax.errors import ConcretizationTypeError
+from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent
+from minijax.jitting.compilation import compiled, place_to_run, program_of
+from minijax.jitting.primitive import check_operands
+from minijax.lax.reductions import lift
+from minijax.linearization.linearize import split_rules
+from minijax.python_backend.codegen import python_rules
+from minijax.python_backend.codegen_rules import hand_over
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.tree_util import tree_map
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_program,
+    jvp_program,
+    merge,
+    only,
+    partition,
+    split_program,
+    spread,
+    vmap_program,
+)
+from minijax.reverse_mode.backward_pass import transpose_rules
+
+# while_loop: repetition until a condition fails, as an equation.
+
+while_p: Primitive = Primitive("while")
+program_primitives.add(while_p)
+
+
+def parts_of_while(values, cond_nconsts, body_nconsts):
+    """Return constants of the condition, constants of the body, and the carry."""
+    end = cond_nconsts + body_nconsts
+    return values[:cond_nconsts], values[cond_nconsts:end], values[end:]
+
+
+def while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    """Return the types of the carry, after comparing them with what the body takes."""
+    *consts, carry = parts_of_while(avals, cond_nconsts, body_nconsts)
+    check_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
+    check_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])
+    return body_jaxpr.out_avals
+
+
+def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    placement = place_to_run(args, while_p, cond_jaxpr, body_jaxpr)
+    args = brought(args, placement.device)
+    cond_consts, body_consts, carry = parts_of_while(args, cond_nconsts, body_nconsts)
+    test = compiled(cond_jaxpr, placement=placement)
+    step = compiled(body_jaxpr, placement=placement)
+    while (going := test(*cond_consts, *carry)[0]).any():
+        stepped = step(*body_consts, *carry)
+        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
+    return [of_type(lift(x), aval) for x, aval in zip(carry, body_jaxpr.out_avals)]
+
+
+def _unless_done(going, old, new):
+    """Return `new`, but `old` for those examples of a batch whose loop has ended."""
+    return choose(going, old, new) if going.ndim else new
+
+
+shape_rules[while_p] = while_shape
+impl_rules[while_p] = _while_impl
+
+
+def _write_loop(cond_fun, body_fun, call):
+    """Return the initial carry, the condition's `Program` and the body's."""
+    test, body = _write_both(cond_fun, body_fun, call)
+    out_avals = body.closed.out_avals
+    [in_tree] = call.args_tree.children()
+    if len(out_avals) == len(call.avals):
+        leaves, changed = promote_weak(call.leaves, call.avals, out_avals)
+        if changed:
+            call = FlatCall("while_loop", body_fun, (in_tree.unflatten(leaves),))
+            test, body = _write_both(cond_fun, body_fun, call)
+    results = body.out_tree, body.closed.out_avals
+    check_carry("while_loop", body_fun, in_tree, call.avals, *results)
+    return call.leaves, test, body
+
+
+def _write_both(cond_fun, body_fun, call):
+    test = program_of(FlatCall("while_loop", cond_fun, call.args), hoist=True)
+    _check_answer(test)
+    return test, program_of(call, hoist=True)
+
+
+def _check_answer(test):
+    """Raise if a condition does not return a boolean scalar."""
+    avals = test.closed.out_avals
+    found = [(aval.shape, aval.dtype) for aval in avals]
+    if test.out_tree.kind is None and found == [((), bool)]:
+        return
+    returned = ", ".join(map(str, avals))
+    if test.out_tree.kind is not None:
+        returned = f"{test.out_tree} of ({returned})"
+    raise TypeError(
+        "while_loop: cond_fun must return a boolean scalar, but got output type(s) "
+        f"{returned}. Compare, or take jnp.all or jnp.any."
+    )
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """Apply a function again and again, as long as a condition holds.
+
+    Args:
+      cond_fun: function from the carry to a boolean scalar.
+      body_fun: function from the carry to a carry of the same structure, shapes and
+        dtypes.
+      init_val: the first carry, a tree of arrays. A number without a dtype of its own
+        takes on that of the carry which the body returns.
+
+    Returns:
+      The first carry for which the condition does not hold.
+
+    Raises:
+      TypeError: if a function cannot be called, the condition is no boolean scalar, or
+        the carry changes its type on the way; the message names the leaves.
+
+    Reference: ``jax.lax.while_loop``.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("while_loop: cond_fun and body_fun must be callable.")
+    if config.jax_disable_jit:
+        try:
+            return _in_python(cond_fun, body_fun, init_val)
+        except ConcretizationTypeError:
+            pass  # the carry stands for many examples: no Python loop follows them
+    call = FlatCall("while_loop", body_fun, (init_val,))
+    leaves, test, body = _write_loop(cond_fun, body_fun, call)
+    outs = _bind_while(test, body, leaves)
+    return body.out_tree.unflatten(outs)
+
+
+def _in_python(cond_fun, body_fun, carry):
+    carry = tree_map(lift, carry)
+    while cond_fun(carry):
+        carry = tree_map(lift, body_fun(carry))
+    return carry
+
+
+def _bind_while(test, body, carry):
+    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
+    condition, fixed = _fixed_carry(test, body)
+    kept, constants = partition(fixed, carry)
+    own, moving, _ = _places(test, fixed)
+    condition = rewired(condition, own + moving)
+    own, moving, still = _places(body, fixed)
+    results, _ = partition(fixed, range(len(carry)))
+    outs = while_p.bind(
+        *[*test.captured, *constants, *body.captured, *kept],
+        cond_nconsts=len(test.captured),
+        cond_jaxpr=condition,
+        body_nconsts=len(constants) + len(body.captured),
+        body_jaxpr=rewired(body.closed, still + own + moving, results),
+    )
+    return merge(fixed, outs, map(lift, constants))
+
+
+def _fixed_carry(test, body):
+    """Return the condition, and for each part of the carry whether it is a constant."""
+    program, asked = dce_program(test.closed, (True,))
+    first = len(body.captured)
+    same = [place == first + i for i, place in enumerate(unchanged(body.closed))]
+    fixed = [a and not b for a, b in zip(same, asked[len(test.captured) :])]
+    return (program if any(fixed) else test.closed), fixed
+
+
+def _places(program, fixed):
+    """Return where a program has what it captured, the moving and the fixed carry."""
+    first = len(program.captured)
+    moving, still = partition(fixed, range(first, first + len(fixed)))
+    return [*range(first)], [*moving], [*still]
+
+
+# The least fixed point of flags that turn one another on.
+
+
+def settle(step, flags):
+    """Return the flags that are on in the end, if each one may turn others on.
+
+    Args:
+      step: a function from a tuple of flags to the flags that follow from them.
+      flags: a tuple of booleans to begin with.
+    """
+    while (found := tuple(map(or_, flags, step(flags)))) != flags:
+        flags = found
+    return flags
+
+
+# The rules of while: derivatives, batches, splitting, and no transposition.
+
+
+def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    counts = cond_nconsts, body_nconsts
+    *_, carry = parts_of_while(primals, *counts)
+    _, const_tangents, carry_tangents = parts_of_while(tangents, *counts)
+    body, consts_move, moves = _moving_body(body_jaxpr, const_tangents, carry_tangents)
+    _, const_tangents = partition(consts_move, const_tangents)
+    _, carry_tangents = partition(moves, map(_written_out, carry, carry_tangents))
+    avals = body.in_avals[len(body.in_avals) - len(carry_tangents) :]
+    outs = while_p.bind(
+        *[*primals[: sum(counts)], *const_tangents, *carry, *carry_tangents],
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=_ignoring(cond_jaxpr, avals),
+        body_nconsts=body_nconsts + len(const_tangents),
+        body_jaxpr=_consts_first(body, body_nconsts, len(carry), len(const_tangents)),
+    )
+    return outs[: len(carry)], spread(moves, outs[len(carry) :])
+
+
+def _moving_body(body, const_tangents, carry_tangents):
+    """Return the jvp of a body, which of its constants move, and which of its carry."""
+    flags = [tangent is not None for tangent in const_tangents]
+    consts = tuple(flags)
+    start = tuple([tangent is not None for tangent in carry_tangents])
+    moves = settle(lambda moves: jvp_program(body, consts + moves, moves)[1], start)
+    return jvp_program(body, consts + moves, moves)[0], consts, moves
+
+
+jvp_rules[while_p] = _while_jvp
+
+
+def _ignoring(closed, avals):
+    """Return a program with further inputs at its end, which it ignores."""
+    return rewired(closed, [*range(len(closed.invars)), *avals])
+
+
+def _consts_first(body, num_consts, num_carry, num_tangents):
+    """Bring the tangents of the constants, which follow the carry, in front of it."""
+    places, front = [*range(len(body.invars))], num_consts + num_carry
+    tangents = places[front : front + num_tangents]
+    carry = places[num_consts:front] + places[front + num_tangents :]
+    return rewired(body, places[:num_consts] + tangents + carry)
+
+
+def _written_out(primal, tangent):
+    return zeros_like_tangent(primal) if tangent is None else tangent
+
+
+def _while_vmap(axis, args, dims, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    counts = cond_nconsts, body_nconsts
+    test_dims, body_dims, carry_dims = parts_of_while(tuple(dims), *counts)
+    mapped = _mapped_carry(axis, body_jaxpr, body_dims, carry_dims)
+    _, [pred_dim] = vmap_program(cond_jaxpr, axis, test_dims + _at(0, mapped))
+    if pred_dim is None:
+        places = _at(cond_jaxpr.out_avals[0].ndim, mapped)
+    else:
+        refuse_io("a loop that ends for each by itself", cond_jaxpr, body_jaxpr)
+        pred_dim, places = 0, (0,) * len(mapped)
+    *_, carry = parts_of_while(args, *counts)
+    spots = zip(carry, carry_dims, places)
+    outs = while_p.bind(
+        *args[: sum(counts)],
+        *[place_axis(x, dim, place, axis.size) for x, dim, place in spots],
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=vmap_program_at(cond_jaxpr, axis, test_dims + places, (pred_dim,)),
+        body_nconsts=body_nconsts,
+        body_jaxpr=vmap_program_at(body_jaxpr, axis, body_dims + places, places),
+    )
+    return outs, list(places)
+
+
+def _mapped_carry(axis, body, body_dims, carry_dims):
+    """Return for each part of the carry whether it is mapped in some round."""
+
+    def step(mapped):
+        return _are_mapped(vmap_program(body, axis, body_dims + _at(0, mapped))[1])
+
+    return settle(step, _are_mapped(carry_dims))
+
+
+def _at(place, flags):
+    return tuple([place if flag else None for flag in flags])
+
+
+def _are_mapped(dims):
+    return tuple([dim is not None for dim in dims])
+
+
+vmap_rules[while_p] = _while_vmap
+
+
+def write_while(writer, eqn, operands, results):
+    """Write a loop; where examples stop at different steps, each keeps its carry."""
+    test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    test_consts, consts, carry = parts_of_while(operands, *counts)
+    state = [writer.name("carry") if name == "_" else name for name in results]
+    writer.assign(state, carry)
+    [pred] = test.out_avals
+    with writer.block("while True:"):
+        [going] = writer.inline(test, test_consts + state)
+        writer.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
+        writer.line("    break")
+        stepped = writer.inline(body, consts + state)
+        if pred.ndim:
+            ranks = [var.aval.ndim - pred.ndim for var in eqn.outvars]
+            stepped = [
+                f"np.where({_with_axes(going, rank)}, {new}, {old})"
+                for new, old, rank in zip(stepped, state, ranks)
+            ]
+        hand_over(writer, body, stepped, state)
+
+
+def _with_axes(going, count):
+    return f"{going}[..., {', '.join(['None'] * count)}]" if count else going
+
+
+python_rules[while_p] = write_while
+
+
+def _while_split(split, primitive, args, on_tape, params):
+    """Run what the tape has no part in, now; the tape runs the whole loop again."""
+    with set_current_trace(split.tape):
+        tape_outs = primitive.bind(*args, **params)
+    later, loop = _known_loop(tuple(on_tape), **params)
+    if loop is None:
+        return tape_outs
+    known_args, _ = partition(later, args)
+    with set_current_trace(split.parent):
+        known_outs = while_p.bind(*known_args, **loop)
+    later = later[len(later) - len(tape_outs) :]
+    return merge(later, known_outs, only(later, tape_outs))
+
+
+split_rules[while_p] = _while_split
+
+
+def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    """Return which operands the tape has a part in, and the loop of the others.
+
+    The loop is the parameters of its equation; None if nothing is left of it.
+    """
+    parts = parts_of_while(on_tape, cond_nconsts, body_nconsts)
+    test_later, body_later, carry_later = parts
+
+    def split_body(later):
+        return split_program(body_jaxpr, body_later + later, later)
+
+    carry_later = settle(lambda later: split_body(later).out_on_tape, carry_later)
+    later = test_later + body_later + carry_later
+    test = split_program(cond_jaxpr, test_later + carry_later)
+    if test.out_on_tape[0] or all(carry_later):
+        return later, None
+    body = split_body(carry_later).known
+    results = range(carry_later.count(False))
+    return later, {
+        "cond_nconsts": test_later.count(False),
+        "cond_jaxpr": test.known,
+        "body_nconsts": body_later.count(False),
+        "body_jaxpr": rewired(body, range(len(body.invars)), results),
+    }
+
+
+def _while_transpose(*operands, **params):
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or "
+        "lax.fori_loop with dynamic start/stop values: backwards, "
+        "each step needs values of the step that it undoes, and how many there will be "
+        "to keep is not known. Use lax.scan, lax.fori_loop with bounds that are Python "
+        "numbers, or forward mode (minijax.jvp, minijax.jacfwd)."
+    )
+
+
+transpose_rules[while_p] = _while_transpose

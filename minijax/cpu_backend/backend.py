@@ -1,0 +1,221 @@
+"""The backend "cpu": a program is one function of machine code."""
+
+# Made from chapters/21_machine.md by `make chapter`;
+# edit the chapter, not this file.
+
+from itertools import repeat
+from typing import NamedTuple
+
+from minijax._lazy import collector_at_rest
+from minijax.arrays.array import ArrayImpl
+from minijax.cpu_backend.program_codegen import (
+    SMALL,
+    Executable,
+    ProgramText,
+    Repeat,
+    address_of,
+    inputs_of,
+    results_of,
+    step_passes,
+    table,
+    typed,
+    with_own_results,
+    write_steps,
+)
+from minijax.fusion.fusion_pass import fuse
+from minijax.jitting.compilation import backends, default_backend
+from minijax.jitting.stages import nbytes
+from minijax.kernels.builder import Buffer
+from minijax.kernels.lowering import Launch, cpu_rules, jaxpr_passes, lower, step_kinds
+from minijax.llvm.targets import current_target, kernel_function
+from minijax.memory.allocator import scratch
+from minijax.memory.buffer_assignment import plan
+from minijax.rematerialization.jaxpr_transforms import partition
+
+# What writes the steps of programs: the call of a kernel, and loops.
+
+
+def write_launch(f, step):
+    """Write the call of a kernel."""
+    name = kernel_named(f.program, step.kernel)
+    pairs = zip(step.kernel.parameters, step.buffers)
+    args = [typed(f, f.address(buffer), parameter.dtype) for parameter, buffer in pairs]
+    f.line(f"call void {name}({', '.join(args)})")
+
+
+def kernel_named(program, kernel):
+    """Return the name of a kernel's function; the same text is written once."""
+    text = str(kernel)
+    if text not in program.kernels:
+        name = f"{kernel.label}_{len(program.kernels)}"
+        made = kernel_function(kernel, name, program.target)
+        program.needed |= made.needed
+        program.functions.append(made.text.replace("define", "define internal", 1))
+        program.kernels[text] = f"@{name}"
+    return program.kernels[text]
+
+
+step_kinds.write_by(Launch, write_launch)
+
+
+class State(NamedTuple):
+    """The buffers of one state of a loop.
+
+    Attributes:
+      now, following: of the state and of the next one, in the body.
+      start, result: of the first one and of the last one, around the loop.
+    """
+
+    now: Buffer
+    following: Buffer
+    start: Buffer
+    result: Buffer
+
+
+class Carry(NamedTuple):
+    """How the states of a loop go through it.
+
+    A small state is a local variable, and the next state another one, which is copied
+    at the end of each turn. Of a large state, the addresses of the two are exchanged.
+
+    Attributes:
+      large, small: lists of `State`.
+    """
+
+    large: list
+    small: list
+
+
+def carry_of(f, body, step):
+    """Return the `Carry` of a loop; a state is small while there is room for two."""
+    rows = zip(body.inputs, body.outputs, step.starts, step.results)
+    states = [State(*row) for row in rows]
+    sizes = [nbytes(state.now) for state in states]
+    return Carry(*partition([n <= SMALL and f.takes(2 * n) for n in sizes], states))
+
+
+def copy_if_apart(f, to, source, buffer):
+    """Write a copy of a buffer's bytes to an address, unless they are there."""
+    apart, done = f.label("apart"), f.label("there")
+    differ = f.emit(f"icmp ne i8* {to}, {source}")
+    f.line(f"br i1 {differ}, label %{apart}, label %{done}")
+    f.start(apart)
+    f.copy(to, source, buffer)
+    f.line(f"br label %{done}")
+    f.start(done)
+
+
+def begin(f, carry):
+    """Write what comes before; return the addresses that go through the loop."""
+    for state in carry.small:
+        f.addresses[state.now] = f.variable(state.now)
+        f.addresses[state.following] = f.variable(state.following)
+        f.copy(f.addresses[state.now], f.address(state.start), state.now)
+    ends = [buffer for state in carry.large for buffer in (state.start, state.result)]
+    return [("i8*", f.address(buffer)) for buffer in ends]
+
+
+def enter(f, carry, names):
+    """Give the states of this turn, and the next ones, their addresses."""
+    for state, *pair in zip(carry.large, names[::2], names[1::2]):
+        f.addresses |= zip((state.now, state.following), pair)
+
+
+def advance(f, carry, names):
+    """Write the end of a turn; return the addresses for the next one."""
+    for state in carry.small:
+        f.copy(f.addresses[state.now], f.addresses[state.following], state.now)
+    return [name for pair in zip(names[1::2], names[::2]) for name in pair]
+
+
+def finish(f, carry, names):
+    """Write what copies the last states to where the results are."""
+    for state in carry.small:
+        f.copy(f.address(state.result), f.addresses[state.now], state.now)
+    for state, name in zip(carry.large, names[::2]):
+        copy_if_apart(f, f.address(state.result), name, state.now)
+
+
+def write_repeat(f, step):
+    """Write a loop with a known number of turns."""
+    carry = carry_of(f, step.body, step)
+    starts = begin(f, carry)
+    arrays = [f.address(array) for array in (*step.xs, *step.ys)]
+
+    def turn(index, names):
+        enter(f, carry, names)
+        enter_rows(f, step, arrays, index)
+        write_steps(f, step.body.steps)
+        return advance(f, carry, names)
+
+    ends = f.loop(step.length, starts, turn) if step.length else [x for _, x in starts]
+    finish(f, carry, ends)
+
+
+def enter_rows(f, step, arrays, turn):
+    """Give the rows of this turn their addresses."""
+    count = len(step.starts)
+    rows = [*step.body.inputs[count:], *step.body.outputs[count:]]
+    if step.reverse:
+        turn = f.emit(f"sub i64 {step.length - 1}, {turn}")
+    for row, array in zip(rows, arrays):
+        distance = f.emit(f"mul i64 {turn}, {nbytes(row)}", "a")
+        f.addresses[row] = f.offset(array, distance)
+
+
+step_kinds.write_by(Repeat, write_repeat)
+
+
+# The backend "cpu": a program is one function of machine code.
+
+
+class CPUProgram(Executable):
+    """A program as one function of machine code, with its loops.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+      donated: for each input whether its memory may be written to; () for none.
+
+    Attributes:
+      lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
+      text: what LLVM is given.
+    """
+
+    @collector_at_rest
+    def __init__(self, closed, name="program", donated=()):
+        self.name, self.out_avals = name, closed.out_avals
+        self.simplified, self.target = jaxpr_passes.value(closed), current_target()
+        fused = fuse(with_own_results(lower(self.simplified, cpu_rules)))
+        self.lowered = step_passes.value(fused)
+        self.plan = plan(self.lowered, donated)
+        self.load(ProgramText(self.plan, self.target))
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        inputs = inputs_of(self.plan, args)
+        results = results_of(self.plan, self.out_avals, inputs)
+        arena = scratch(self.plan.arena)
+        memory = table(map(address_of, [*inputs, *results]))
+        if self.function(memory, address_of(arena), self.context_of_call()):
+            self.host.raise_error()
+        return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
+
+
+CPUProgram.dialects = {
+    "simplified": lambda program: str(program.simplified),
+    "kernels": lambda program: str(program.lowered),
+    "steps": lambda program: text_of_steps(program.lowered),
+    "memory": lambda program: str(program.plan),
+    "llvm": lambda program: program.text,
+    "assembly": lambda program: program.library.assembly,
+}
+
+
+def text_of_steps(program):
+    """Return the steps of a program as text, without what is in its kernels."""
+    return str(program).partition("\n\n")[0]
+
+
+backends["cpu"] = CPUProgram
+default_backend.value = "cpu"

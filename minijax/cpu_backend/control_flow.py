@@ -1,0 +1,323 @@
+"""Conditionals, while loops and running totals as steps of machine code."""
+
+# Made from chapters/21_machine_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+from functools import partial, reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ShapedArray
+from minijax.arrays.numerics import longer, wide
+from minijax.control_flow.conditionals import cond_p
+from minijax.control_flow.while_loops import parts_of_while, while_p
+from minijax.cpu_backend.backend import advance, begin, carry_of, enter, finish
+from minijax.cpu_backend.program_codegen import (
+    buffer_names,
+    carried,
+    inner_text,
+    nested,
+    new_buffers,
+    runner,
+    sources,
+    typed,
+    write_steps,
+)
+from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, stretched
+from minijax.kernels.lowering import (
+    LoweredProgram,
+    StepKind,
+    cost_of_program,
+    kernel_rules,
+    step_kinds,
+)
+from minijax.llvm.instructions import type_in_memory
+from minijax.memory.buffer_assignment import captured
+from minijax.scans.loops import scan
+
+# Conditionals and while loops as steps: their classes, rules, runners and texts.
+
+
+class Branch(NamedTuple):
+    """A step: run one of several programs.
+
+    Attributes:
+      index: the buffer of the number of the branch.
+      branches: list of `LoweredProgram`, without inputs.
+      results: list of the buffers that their outputs are.
+    """
+
+    index: Buffer
+    branches: list
+    results: list
+
+    @property
+    def programs(self):
+        """The programs in the step."""
+        return tuple(self.branches)
+
+    @property
+    def writes(self):
+        """The buffers that the step writes to."""
+        return self.results
+
+    @property
+    def reads(self):
+        """The buffers that the step reads."""
+        inside = [buffer for branch in self.branches for buffer in captured(branch)]
+        return [self.index, *inside]
+
+    def with_programs(self, new):
+        """Return the step with other programs in it."""
+        return self._replace(branches=list(new))
+
+    def __str__(self):
+        return inner_text(
+            f"{buffer_names(self.results)} = branch {self.index.name}", self.branches
+        )
+
+
+def lower_cond(lowering, eqn, index, *operands):
+    """Lower a choice; one that is made already is its branch."""
+    branches = eqn.params["branches"]
+    if not isinstance(index.source, Buffer):
+        return lowering.program(branches[int(index.source)], operands)
+    avals = branches[0].out_avals
+    writers = [partial(lowering.program, branch, operands) for branch in branches]
+    programs = [nested(lowering, [], write) for write in writers]
+    results = new_buffers(lowering, avals)
+    index = lowering.in_its_buffer(index)
+    lowering.steps.append(Branch(index.source, programs, sources(results)))
+    return results
+
+
+kernel_rules[cond_p] = lower_cond
+
+
+def branched(program, step):
+    """Return a function of the memory that runs one of several programs."""
+    branches = [runner(program, branch) for branch in step.branches]
+
+    def run(memory):
+        [index] = memory[step.index].view(step.index.dtype)
+        memory.update(zip(step.results, branches[int(index)](memory)))
+
+    return run
+
+
+def cost_of_branch(step):
+    """Return, of each cost, that of the branch where it is largest."""
+    return reduce(or_, map(cost_of_program, step.branches))
+
+
+def write_branch(f, step):
+    """Write a choice; the last branch is run for every other number."""
+    kind = type_in_memory(step.index.dtype)
+    index = f.emit(f"load {kind}, {typed(f, f.address(step.index), step.index.dtype)}")
+    results, done = list(map(f.address, step.results)), f.label("chosen")
+    labels = [f.label("branch") for _ in step.branches]
+    cases = [f"{kind} {n}, label %{to}" for n, to in enumerate(labels[:-1])]
+    f.line(f"switch {kind} {index}, label %{labels[-1]} [ {'  '.join(cases)} ]")
+    for label, branch in zip(labels, step.branches):
+        f.start(label)
+        f.addresses |= zip(branch.outputs, results)
+        write_steps(f, branch.steps)
+        f.line(f"br label %{done}")
+    f.start(done)
+
+
+step_kinds[Branch] = StepKind(branched, cost_of_branch, write_branch)
+
+
+class While(NamedTuple):
+    """A step: run a program as long as another one says so.
+
+    Attributes:
+      test: a `LoweredProgram` from states to a bool.
+      body: a `LoweredProgram` from states to the next states.
+      starts: list of the buffers of the states at first; the step overwrites them.
+      results: list of the buffers of the states in the end.
+    """
+
+    test: LoweredProgram
+    body: LoweredProgram
+    starts: list
+    results: list
+
+    @property
+    def open_ended(self):
+        """Whether the number of turns is not known."""
+        return True
+
+    @property
+    def programs(self):
+        """The programs in the step."""
+        return self.test, self.body
+
+    @property
+    def writes(self):
+        """The buffers that the step writes to."""
+        return [*self.starts, *self.results]
+
+    @property
+    def reads(self):
+        """The buffers that the step reads."""
+        inside = [buffer for part in self.programs for buffer in captured(part)]
+        return [*self.starts, *inside]
+
+    def with_programs(self, new):
+        """Return the step with other programs in it."""
+        return self._replace(test=new[0], body=new[1])
+
+    def __str__(self):
+        head = f"{buffer_names(self.results)} = while {buffer_names(self.starts)}"
+        return inner_text(head, self.programs)
+
+
+def lower_while(lowering, eqn, *operands):
+    """Lower a loop that runs as long as a condition holds."""
+    [pred], params = eqn.params["cond_jaxpr"].out_avals, eqn.params
+    counts = params["cond_nconsts"], params["body_nconsts"]
+    test_consts, body_consts, carry = parts_of_while(operands, *counts)
+
+    def test(state):
+        return lowering.program(params["cond_jaxpr"], [*test_consts, *state])
+
+    def advance(state):
+        return lowering.program(params["body_jaxpr"], [*body_consts, *state])
+
+    avals = params["body_jaxpr"].out_avals
+    if not pred.ndim:
+        return _lower_while(lowering, carry, avals, test, advance)
+
+    def advance_some(state):
+        going, *olds = state
+        pairs = zip(advance(olds), olds, avals)
+        news = [_chosen(lowering, going, *each) for each in pairs]
+        return [*test(news), *news]
+
+    def test_any(state):
+        return [_any(lowering, state[0])]
+
+    first = [*test(carry), *carry]
+    return _lower_while(lowering, first, [pred, *avals], test_any, advance_some)[1:]
+
+
+def _lower_while(lowering, carry, avals, test, advance):
+    starts, states = carried(lowering, carry, avals)
+    going = nested(lowering, states, lambda: test(states))
+    body = nested(lowering, states, lambda: advance(states))
+    results = new_buffers(lowering, avals)
+    lowering.steps.append(While(going, body, sources(starts), sources(results)))
+    return results
+
+
+_scalar_bool = ShapedArray((), np.dtype(bool))
+
+
+def _any(lowering, going):
+    """Add a step that computes whether one of some bools is true."""
+    k = KernelBuilder("any", going.shape)
+    found = k.fold("or", range(len(going.shape)), k.load(going))
+    return lowering.launch(k, found, _scalar_bool)
+
+
+def _chosen(lowering, going, new, old, aval):
+    """Add a step that takes the new state of examples that go on, and else the old."""
+    k = KernelBuilder("go_on", aval.shape)
+    which = stretched(going, aval.shape, range(len(going.shape)))
+    x = k.select(*map(k.load, (which, new, old)))
+    return lowering.launch(k, x, aval)
+
+
+kernel_rules[while_p] = lower_while
+
+
+def repeated_while(program, step):
+    """Return a function of the memory that runs a program while a condition holds."""
+    test, body = runner(program, step.test), runner(program, step.body)
+    states = step.body.inputs
+
+    def run(memory):
+        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
+        while test(memory)[0][0]:
+            memory.update(zip(states, body(memory)))
+        memory.update(zip(step.results, [memory[buffer] for buffer in states]))
+
+    return run
+
+
+def cost_of_while(step):
+    """Return the costs of one turn of a loop, as the number of turns is not known."""
+    return cost_of_program(step.test) + cost_of_program(step.body)
+
+
+def write_while(f, step):
+    """Write a loop that goes on as long as its test says so."""
+    carry, [going] = carry_of(f, step.body, step), step.test.outputs
+    first, before = begin(f, carry), f.label("before")
+    f.addresses[going] = f.variable(going)
+    f.line(f"br label %{before}")
+    f.start(before)
+    head, turn, done = f.label("while"), f.label("turn"), f.label("done")
+    f.line(f"br label %{head}")
+    f.start(head)
+    mark, names = len(f.lines), [f.name("c") for _ in first]
+    enter(f, carry, names)
+    write_steps(f, step.test.steps)
+    found = f.emit(f"load i8, i8* {f.addresses[going]}")
+    f.line(f"br i1 {f.emit(f'icmp ne i8 {found}, 0')}, label %{turn}, label %{done}")
+    f.start(turn)
+    write_steps(f, step.body.steps)
+    following = advance(f, carry, names)
+    f.line(f"br label %{head}")
+    f.lines[mark:mark] = [
+        f"  {name} = phi i8* [ {start}, %{before} ], [ {then}, %{f.block} ]"
+        for name, (_, start), then in zip(names, first, following)
+    ]
+    f.start(done)
+    finish(f, carry, names)
+
+
+step_kinds[While] = StepKind(repeated_while, cost_of_while, write_while)
+
+
+# The kernel rule of a running total that is no fold: a loop with a state.
+
+
+def lower_running_total(lowering, eqn, operand):
+    """Lower `cumlogsumexp` as the program of a loop."""
+    aval = eqn.outvars[0].aval
+    if wide(aval.dtype) != aval.dtype or aval.dtype.kind == "c" or not aval.size:
+        raise NoKernel("totals of another dtype")
+    return lowering.function(partial(running_total, **eqn.params), [operand])
+
+
+def running_total(x, axis, reverse):
+    """Return the list of the running total: rows along an axis, one in each turn."""
+    order = [axis, *(k for k in range(x.ndim) if k != axis)]
+    rows = lax.transpose(x, order)
+    start = lax.full(rows.shape[1:], -np.inf, longer(x.dtype))
+    _, totals = scan(next_total, start, rows, reverse=reverse)
+    return [lax.transpose(totals, [order.index(k) for k in range(x.ndim)])]
+
+
+def next_total(total, x):
+    """Return log(exp(total) + exp(x)), in the bits of either.
+
+    What `x` adds to the total is computed in as many bits as `x` has; the difference of
+    two infinities is 0 here.
+    """
+    long = lax.convert_element_type(x, total.dtype)
+    larger, smaller = lax.max(total, long), lax.min(total, long)
+    gap = lax.sub(smaller, larger)
+    gap = lax.select(lax.eq(total, long), lax.full_like(gap, 0), gap)
+    more = lax.log1p(lax.exp(lax.convert_element_type(gap, x.dtype)))
+    total = lax.add(larger, lax.convert_element_type(more, total.dtype))
+    return total, lax.convert_element_type(total, x.dtype)
+
+
+kernel_rules[lax.cumlogsumexp_p] = lower_running_total

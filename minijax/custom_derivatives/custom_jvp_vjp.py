@@ -1,0 +1,474 @@
+"""Functions with derivatives of their own: stop_gradient, custom jvp and vjp rules.
+
+References: ``jax.lax.stop_gradient``, ``custom_jvp_call_p``, ``custom_vjp_call_p`` in
+``jax._src.custom_derivatives``, ``jax.custom_jvp``, ``jax.custom_vjp``.
+"""
+
+# Made from chapters/11_own_rules.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+from minijax import lax
+from minijax.arrays.array import primitive_rules, shape_rules, typeof
+from minijax.arrays.dtypes import is_inexact
+from minijax.batching.vmap import move_axis, program_primitives, vmap_rules
+from minijax.core import Primitive, RuleTable, Tracer, current_trace, impl_rules
+from minijax.custom_derivatives.flat_functions import (
+    NOT_BOTH,
+    CallRule,
+    CustomVJPPrimal,
+    Decorated,
+    as_fun,
+    check_pair,
+    check_result,
+    check_structures,
+    check_tangents,
+    checked_cotangents,
+    mapped_call,
+    name_of,
+    none_if_zero,
+    refuse_closed_over,
+    refuse_tracers,
+    type_of_tangent,
+    written_out,
+)
+from minijax.forward_mode.jvp import (
+    add_tangents,
+    constant_rule,
+    jvp_rules,
+    zeros_like_tangent,
+)
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, trace_to_jaxpr
+from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.pytrees.tree_util import tree_flatten, tree_map
+from minijax.reverse_mode.backward_pass import transpose_rules
+from minijax.reverse_mode.transpose_rules import transposed_call
+
+# Values whose derivative is taken to be zero (stop-gradient).
+
+stop_gradient_p = Primitive("stop_gradient")
+primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
+jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
+vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
+    stop_gradient_p.bind(*args),
+    list(dims),
+)
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the arrays of a tree as they are, without the way they were made.
+
+    What is computed with them has no derivative with respect to what they were
+    computed from.
+
+    Args:
+      x: a tree of arrays and numbers.
+
+    Raises:
+      TypeError: for a leaf that is neither.
+
+    Reference: ``jax.lax.stop_gradient``.
+    """
+    return tree_map(lambda leaf: stop_gradient_p.bind(leaf)[0], x)
+
+
+# Calls of functions that bring their own rules: primitives with functions inside.
+
+
+def write_down(fun, args):
+    """Return the program of a function, and what it uses without receiving it.
+
+    Args:
+      fun: a function from flat arguments to a list.
+      args: arguments of the right types.
+
+    Returns:
+      A `ClosedJaxpr` from those values and the arguments to the results; the values.
+    """
+    jaxpr, consts = trace_to_jaxpr(fun, list(map(typeof, args)))
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), []), consts
+
+
+class CallPrimitive(Primitive):
+    """A call of a function, which stays Python unless it has to be written down."""
+
+    def bind(self, *args, call_jaxpr, num_consts=0, **params):
+        """Return the list of results.
+
+        Args:
+          *args: the operands: `num_consts` values that the program uses without
+            being given them, and its arguments.
+          call_jaxpr: what is called: a function of flat arguments, or a `ClosedJaxpr`.
+          num_consts: their number.
+          **params: the rules, and what they depend on.
+        """
+        staged = isinstance(current_trace(), JaxprTrace)
+        if staged and not isinstance(call_jaxpr, ClosedJaxpr):
+            call_jaxpr, consts = write_down(call_jaxpr, args)
+            args, num_consts = [*consts, *args], num_consts + len(consts)
+        params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
+        return super().bind(*args, **params)
+
+
+def _impl(*args, call_jaxpr, **params):
+    return as_fun(call_jaxpr)(*args)
+
+
+def _shape(*avals, call_jaxpr, **params):
+    return call_jaxpr.out_avals
+
+
+# Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
+# call: to run such an equation is to run that program.
+callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
+# Primitives whose calls have no rules of their own: nothing is lost with the call.
+plain_calls: set = set()
+
+
+def _write(eqn, writing):
+    """Write the name first, and the number of constants only if there are any."""
+    params = {"name": eqn.params["name"], **dict(sorted(eqn.params.items()))}
+    if not params["num_consts"]:
+        del params["num_consts"]
+    return write_plainly(eqn, writing, params)
+
+
+def call_primitive(name):
+    """Return a new primitive that calls a function, with the rules of every call."""
+    primitive = CallPrimitive(name)
+    program_primitives.add(primitive)
+    impl_rules[primitive], shape_rules[primitive] = _impl, _shape
+    vmap_rules[primitive] = partial(mapped_call, primitive)
+    print_rules[primitive] = _write
+    callee_rules[primitive] = lambda eqn: eqn.params["call_jaxpr"]
+    return primitive
+
+
+# Custom jvp rules: functions with a forward derivative of their own.
+
+custom_jvp_call_p = call_primitive("custom_jvp_call")
+
+
+def _jvp(primals, tangents, jvp, num_consts, **params):
+    refuse_closed_over("jvp", tangents[:num_consts])
+    return jvp(primals[num_consts:], tangents[num_consts:])
+
+
+def _transpose(cts, *operands, call_jaxpr, **params):
+    return transposed_call(call_jaxpr, operands, cts)
+
+
+jvp_rules[custom_jvp_call_p] = _jvp
+transpose_rules[custom_jvp_call_p] = _transpose
+
+
+class JvpRule(CallRule):
+    """The rule of a user, for trees of arrays, as one of flat lists.
+
+    Args:
+      rule: called as ``rule(*static, primals, tangents)``; returns a pair of trees.
+      function: the `FlatFunction`.
+      symbolic_zeros: whether the rule sees zeros as `SymbolicZero`.
+    """
+
+    def __init__(self, rule, function, symbolic_zeros):
+        self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
+        self.name = name_of(rule)
+
+    def __call__(self, primals, tangents):
+        """Return the list of results, and the list of their tangents."""
+        function, unflatten = self.function, self.function.in_tree.unflatten
+        given = [self._written_out(*pair) for pair in zip(primals, tangents)]
+        pair = function.ask(self.rule, unflatten(primals), unflatten(given))
+        out, slope = check_pair("jvp", self.name, function, pair)
+        slopes, tree = tree_flatten(slope)
+        check_structures(self.name, function, tree_flatten(out)[1], tree)
+        outs = check_result("jvp", self.name, function, out)
+        check_tangents(list(map(typeof, outs)), list(map(type_of_tangent, slopes)))
+        return outs, list(map(none_if_zero, slopes))
+
+    def _written_out(self, primal, tangent):
+        return written_out(tangent, typeof(primal), self.symbolic_zeros)
+
+    def dims_of(self, dims, primals, tangents):
+        """Each tangent that is there is mapped as its primal is."""
+        return [*dims, *(d for d, t in zip(dims, tangents) if t is not None)]
+
+
+def summed_rule(function, jvps):
+    """Return a rule that sums what rules for single arguments return.
+
+    Args:
+      function: the decorated function.
+      jvps: for each argument a function ``jvp(tangent, result, *primals)``, or None.
+    """
+    if function.nondiff_argnums:
+        raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+    def jvp(primals, tangents):
+        out = function(*primals)
+        zeros = tree_map(zeros_like_tangent, out)
+        parts = [
+            rule(tangent, out, *primals) if rule else zeros
+            for tangent, rule in zip(tangents, jvps)
+        ]
+        return out, tree_map(lambda *ts: reduce(add_tangents, ts), *parts)
+
+    return jvp
+
+
+def _stopped(tree):
+    """Return a static argument, no part of which moves."""
+    return tree_map(lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, tree)
+
+
+class custom_jvp(Decorated):
+    """A function with a derivative of its own, for forward mode and all that uses it.
+
+    Args:
+      fun: a function of trees of arrays.
+      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
+        derivative concerns: any values, which the rule gets before all others.
+
+    Raises:
+      AttributeError: at a call, if no rule was defined.
+      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
+        does not.
+
+    Reference: ``jax.custom_jvp``.
+    """
+
+    kind = "custom_jvp"
+    jvp: Callable | None = None
+    symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Define the rule.
+
+        Args:
+          jvp: called as ``jvp(primals, tangents)`` with two tuples, one entry for each
+            argument; returns the pair of the result and its tangent.
+          symbolic_zeros: whether it sees zeros as `SymbolicZero`; otherwise they are
+            arrays of zeros.
+
+        Returns:
+          `jvp`, so that this can be a decorator.
+        """
+        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Define a rule for each argument by itself.
+
+        Args:
+          *jvps: for each argument a function ``jvp(tangent, result, *primals)`` that
+            returns what its tangent contributes to that of the result, or None.
+        """
+        self.defjvp(summed_rule(self, jvps))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.jvp is None:
+            self.refuse_without("JVP")
+        args = self.positional(args, kwargs)
+        fixed = self.nondiff_argnums
+        args = [_stopped(x) if i in fixed else x for i, x in enumerate(args)]
+        leaves, function = self.take_apart(args)
+        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
+        params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
+        outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
+        return function.out_tree.unflatten(outs)
+
+
+# Custom vjp rules: functions with a backward derivative of their own.
+
+custom_vjp_call_p = call_primitive("custom_vjp_call")
+custom_lin_p = Primitive("custom_lin")
+
+
+def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
+    """Run the forward rule, and promise the backward rule to the tape."""
+    refuse_closed_over("vjp", tangents[:num_consts])
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    in_zeros = tuple([tangent is None for tangent in tangents])
+    outs, residuals = fwd(primals, in_zeros)
+    values, res_tree = tree_flatten(residuals)
+    slopes = custom_lin_p.bind(
+        *values,
+        *(tangent for tangent in tangents if tangent is not None),
+        bwd=bwd,
+        in_zeros=in_zeros,
+        num_res=len(values),
+        out_avals=tuple(map(typeof, outs)),
+        res_tree=res_tree,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, spread_inexact(map(typeof, outs), slopes)
+
+
+jvp_rules[custom_vjp_call_p] = _promise
+transpose_rules.reasons[custom_vjp_call_p] = (
+    "Its derivative is its own rule's; the call itself is linear in nothing."
+)
+
+
+def spread_inexact(avals, values):
+    """Return a list with a value for each inexact type, and None for the others."""
+    values = iter(values)
+    return [next(values) if is_inexact(aval.dtype) else None for aval in avals]
+
+
+def _lin_shape(*avals, out_avals, **params):
+    return [aval for aval in out_avals if is_inexact(aval.dtype)]
+
+
+def _lin_transpose(cts, *operands, bwd, in_zeros, num_res, out_avals, res_tree, **_):
+    residuals = res_tree.unflatten(operands[:num_res])
+    found = bwd(residuals, spread_inexact(out_avals, cts))
+    arrived = [ct for ct, zero in zip(found, in_zeros) if not zero]
+    return [None] * num_res + arrived
+
+
+def _refuse_forward(*args, **params):
+    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+
+shape_rules[custom_lin_p], transpose_rules[custom_lin_p] = _lin_shape, _lin_transpose
+impl_rules[custom_lin_p] = jvp_rules[custom_lin_p] = _refuse_forward
+vmap_rules[custom_lin_p] = _refuse_forward
+
+
+def _write_lin(eqn, writing):
+    """Leave out what JAX leaves out: the types and the structure."""
+    shown = ("bwd", "in_zeros", "num_res", "symbolic_zeros")
+    params = {key: eqn.params[key] for key in shown}
+    return write_plainly(eqn, writing, params | {"in_zeros": [*params["in_zeros"]]})
+
+
+print_rules[custom_lin_p] = _write_lin
+
+
+class FwdRule(CallRule):
+    """A user's forward rule, as a function of flat lists.
+
+    Args:
+      rule: called like the function; returns a pair: its result, and the residuals.
+      function: the `FlatFunction`.
+      symbolic_zeros: whether the rule gets a `CustomVJPPrimal` for each leaf.
+    """
+
+    def __init__(self, rule, function, symbolic_zeros):
+        self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
+        self.name = name_of(rule)
+
+    def __call__(self, primals, in_zeros):
+        """Return the list of results, and the tree of residuals."""
+        if self.symbolic_zeros:
+            pairs = zip(primals, in_zeros)
+            primals = [CustomVJPPrimal(x, not zero) for x, zero in pairs]
+        pair = self.function.apply(self.rule, primals)
+        out, residuals = check_pair("vjp", self.name, self.function, pair)
+        return check_result("vjp", self.name, self.function, out), residuals
+
+    def dims_of(self, dims, primals, in_zeros):
+        """The flags are the same for all examples."""
+        return [*dims, *[None] * len(in_zeros)]
+
+
+class BwdRule(CallRule):
+    """A user's backward rule, as a function of flat lists.
+
+    Args:
+      rule: called as ``rule(*static, residuals, cotangent)``; returns a tuple of
+        cotangents.
+      function: the `FlatFunction`.
+      symbolic_zeros: whether the rule sees zeros as `SymbolicZero`.
+    """
+
+    def __init__(self, rule, function, symbolic_zeros):
+        self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
+        self.name = name_of(rule)
+
+    def __call__(self, residuals, cts):
+        """Return the list of cotangents of the arguments; None is zero."""
+        function, symbolic = self.function, self.symbolic_zeros
+        pairs = zip(cts, function.out_avals)
+        given = [written_out(ct, aval, symbolic) for ct, aval in pairs]
+        found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
+        return checked_cotangents(function, found)
+
+    def dims_of(self, dims, *trees):
+        """What forward rule and caller hand over has the axis in front."""
+        return [0] * len(tree_flatten(trees)[0])
+
+    def placed(self, found, dims, axis):
+        """Sum over the examples where they share an argument."""
+        return [ct if ct is None else at_place(ct, dim) for ct, dim in zip(found, dims)]
+
+
+def at_place(ct, dim):
+    """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
+    return lax.reduce_sum(ct, (0,)) if dim is None else move_axis(ct, 0, dim)
+
+
+class custom_vjp(Decorated):
+    """A function with a derivative of its own, for reverse mode only.
+
+    Args:
+      fun: a function of trees of arrays.
+      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
+        derivative concerns: any values but tracers. The forward rule gets them in
+        their places, the backward rule before all others.
+
+    Raises:
+      AttributeError: at a call, if no rules were defined.
+      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
+        does not, or in forward mode.
+
+    Reference: ``jax.custom_vjp``.
+    """
+
+    kind = "custom_vjp"
+    fwd = bwd = None
+    symbolic_zeros = optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros=False, optimize_remat=False
+    ) -> None:
+        """Define the rules.
+
+        Args:
+          fwd: called like the function; returns the pair of its result and the
+            residuals, a tree of arrays.
+          bwd: called with the residuals and the cotangent of the result; returns a
+            tuple with a cotangent for each argument, or None for zero.
+          symbolic_zeros: whether `fwd` gets `CustomVJPPrimal` and `bwd` `SymbolicZero`.
+          optimize_remat: accepted for compatibility; it has no influence on values.
+
+        Raises:
+          NotImplementedError: if both of them are wanted.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(NOT_BOTH)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            self.refuse_without("VJP")
+        args = self.positional(args, kwargs)
+        leaves, function = self.take_apart(args)
+        refuse_tracers(function.static)
+        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
+        params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
+        params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=function, **params)
+        return function.out_tree.unflatten(outs)

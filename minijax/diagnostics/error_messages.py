@@ -1,0 +1,266 @@
+"""What is said of errors about tracers; guards around each public function.
+
+References: ``jax.errors``, ``jax._src.traceback_util.api_boundary``.
+"""
+
+# Made from chapters/08_errors_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import inspect
+import re
+from types import FunctionType
+
+from minijax import errors
+from minijax._lazy import decorators
+from minijax.arrays.interchange import Interchange
+from minijax.core import Tracer, methods, refuse_dead_tracers
+from minijax.diagnostics.source_info import UserLine, argument, made, staged
+from minijax.diagnostics.tracebacks import (
+    GUARD,
+    about,
+    explainers,
+    guard_made,
+    guarded,
+    is_ours,
+    is_told,
+    name_in,
+)
+from minijax.jaxprs.jaxpr import JaxprTracer
+from minijax.jaxprs.types import argument_positions
+from minijax.numpy import array_methods as syntax
+from minijax.numpy import operators as array_methods
+from minijax.numpy import operators as conversions
+from minijax.pytrees.api_util import FlatCall
+
+# What is said of errors about tracers, and of calls that a transformation refuses.
+
+
+def running(scene, function):
+    """Return the innermost frame of ours that runs a function, or None."""
+    code = function.__code__
+    return next((f for f in reversed(scene.below) if f.f_code is code), None)
+
+
+def about_leaks(error, scene):
+    """Say of a tracer that is used after its time who made it, and in which line."""
+    frame = running(scene, refuse_dead_tracers)
+    if frame is None:
+        return []
+    tracer = frame.f_locals["arg"]
+    lines = [f"It was made by {maker(tracer)}."]
+    inner = recorded(tracer)
+    if inner is not None and (source := made(inner)):
+        lines.append(f"The line that made it: {source.brief}")
+    if inner is not None and (found := argument(inner)):
+        lines.append(f"It is {found}.")
+    return [*lines, f"The line that used it: {scene.line.brief}"]
+
+
+MAKERS = {"JVPTrace": "jvp", "BatchTrace": "vmap"}
+
+
+def recorded(tracer):
+    """Return a `JaxprTracer` in which a tracer is written down, or its tangent."""
+    inner = staged(tracer)
+    return staged(getattr(tracer, "tangent", None)) if inner is None else inner
+
+
+def maker(tracer):
+    """Return the name of the transformation that made a tracer, and of what."""
+    inner = staged(tracer)
+    if inner is None:
+        on_tape = isinstance(getattr(tracer, "tangent", None), JaxprTracer)
+        kind = type(tracer._trace).__name__
+        return "grad, vjp or linearize" if on_tape else MAKERS.get(kind, kind)
+    origin = inner._trace.origin
+    who = origin.transformation or "a transformation"
+    return f"{who} of {origin.function}" if origin.function else who
+
+
+REMEDIES = {
+    errors.TracerBoolConversionError: "jnp.where(test, a, b) chooses between values, "
+    "lax.cond(test, f, g, x) between computations.",
+    errors.TracerIntegerConversionError: "A length, an axis or an index that Python "
+    "asks for must be known when the program is written; lax.fori_loop counts in the "
+    "program.",
+    errors.TracerArrayConversionError: "Use the function of minijax.numpy, or "
+    "pure_callback for a function that has no other form.",
+    errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) keeps the shape.",
+    errors.ConcretizationTypeError: "x.astype(dtype) converts in the program.",
+}
+
+SHAPES = "Shapes are part of the program and must be known."
+KNOWN = "What is part of the program must be known when it is written."
+
+
+def remedy_for(error):
+    """Return what to do about a number that is missing, or None for other errors."""
+    text = str(error)
+    if "Shapes must be" in text or "decide the shape" in text:
+        return SHAPES
+    converts = re.search(r"in \w+\(\)", text)
+    asks = type(error) is errors.ConcretizationTypeError and not converts
+    if asks or "concrete values" in text:
+        return "" if "part of" in text else KNOWN
+    return next((REMEDIES[c] for c in type(error).__mro__ if c in REMEDIES), None)
+
+
+def missing(scene):
+    """Return the tracer whose number was asked for, most likely, or None."""
+    tracers = [x for x in scene.operands if isinstance(x, Tracer)]
+    whole = [x for x in tracers if not x.shape and x.dtype.kind in "bi"]
+    return next(iter(whole + tracers), None)
+
+
+def about_numbers(error, scene):
+    """Say where Python asked for a number that a tracer lacks, and what to do."""
+    remedy, tracer = remedy_for(error), missing(scene)
+    if tracer is None or remedy is None:
+        return []
+    lines, inner = [f"The line that asked: {scene.line.brief}"], staged(tracer)
+    if is_told(error) and name_in(scene.frame, tracer):
+        lines.append(about(scene, "first", tracer))
+    if inner is not None and (why := inner.provenance()) not in str(error):
+        lines.append(why)
+    return list(filter(None, [*lines, f"{remedy} {static_advice(inner)}".strip()]))
+
+
+def static_advice(tracer):
+    """Return how to make the arguments static that a tracer depends on, or nothing."""
+    if tracer is None or tracer._trace.origin.argument_names is None:
+        return ""
+    trace = tracer._trace
+    positions = argument_positions(tracer.variable, trace.invars, trace.eqns)
+    scalars = [i for i in positions if not trace.invars[i].aval.shape]
+    found = {re.split(r"\W", trace.origin.argument_names()[i])[0] for i in scalars}
+    whole = [i for i in scalars if trace.invars[i].aval.dtype.kind in "bi"]
+    if not whole or len(scalars) < len(positions):
+        return ""
+    advice = as_static(trace.origin.argument_names.__self__, sorted(found))
+    return advice and f"If {' and '.join(sorted(found))} may be known: {advice}."
+
+
+def as_static(call, names):
+    """Return the sentence that says how some parameters of a call become static."""
+    known = list(inspect.signature(call.fun).parameters)
+    numbers = [known.index(name) for name in names if name in known]
+    if len(numbers) < len(names):
+        return ""
+    nums = numbers[0] if len(numbers) == 1 else tuple(numbers)
+    return f"{call.name}(..., static_argnums={nums})"
+
+
+def definition(fun):
+    """Return the `UserLine` of the first line of a user's function, or None."""
+    code = getattr(inspect.unwrap(fun) if callable(fun) else None, "__code__", None)
+    ours = code is None or is_ours(code.co_filename)
+    return None if ours else UserLine(code, 0)
+
+
+def about_calls(error, scene):
+    """Say of a call that a transformation refuses where its function is written."""
+    held = [f.f_locals.get(name) for f in scene.below for name in ("call", "self")]
+    call = next((c for c in reversed(held) if isinstance(c, FlatCall)), None)
+    found = definition(call and call.fun)
+    if found is None or is_told(error):
+        return []
+    lines = [f"{call.fun_name} is defined in {found.place}"]
+    frame = running(scene, FlatCall._input_aval)
+    if frame is not None and call.name in ("jit", "make_jaxpr"):
+        name = re.split(r"\W", call.name_of(frame.f_locals["i"]))[0]
+        advice = as_static(call, [name])
+        lines.append(f"What is no array may be static, if it has a hash: {advice}")
+    return lines
+
+
+def about_rules(error, scene):
+    """Say of a rule of the user's that returns something wrong where it is written."""
+    held = [frame.f_locals.get("self") for frame in reversed(scene.below)]
+    rules = [getattr(owner, "rule", None) for owner in held]
+    found = next(((r, d) for r in rules if r and (d := definition(r))), None)
+    if found is None:
+        return []
+    name = inspect.unwrap(found[0]).__name__
+    return [f"The rule {name} is defined in {found[1].place}"]
+
+
+def about_keys(error, scene):
+    """Say what a sampler wants in the place of a key."""
+    if "PRNG key data" not in str(error) or not scene.below:
+        return []
+    keyless = [f for f in scene.below if "key" in f.f_code.co_varnames]
+    names = [f.f_code.co_name for f in keyless if not f.f_code.co_name.startswith("_")]
+    what = names[0] if names else "it"
+    return [
+        f"The first argument of {what} is a key: random.key(0) makes one of a seed, "
+        "split(key) more of one."
+    ]
+
+
+explainers += [about_leaks, about_numbers, about_calls, about_rules, about_keys]
+
+
+# API boundaries: a guard around each public function and each method of arrays.
+
+_public: dict = {}  # from a function to the one that its user gets
+
+# Packages of functions that JAX wraps in `jit`, which takes containers apart, and those
+# of their functions that ask a container for its type.
+OF_CONTAINERS = {"numpy", "nn", "scipy", "random", "image", "ops"}
+OF_TYPES = {
+    *"full_like zeros_like ones_like empty_like shape ndim size result_type".split(),
+    *"iscomplexobj isrealobj promote_types issubdtype isdtype can_cast".split(),
+    *"finfo iinfo dtype".split(),
+}
+
+
+def guard_public(value, package="minijax.numpy"):
+    """Return a public object as its user gets it from a package: always the same."""
+    if type(value) is not FunctionType:
+        guard_brackets(type(value))
+        return value
+    keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
+    keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
+    if (value, keeps_promises) not in _public:
+        _public[value, keeps_promises] = guard_made(value, keeps_promises)
+    return _public[value, keeps_promises]
+
+
+def guard_brackets(kind):
+    """Put a guard around the brackets of a class of the package, as that of `r_`."""
+    brackets = vars(kind).get("__getitem__")
+    code = brackets.__code__ if type(brackets) is FunctionType else GUARD
+    if code is not GUARD and is_ours(code.co_filename):
+        kind.__getitem__ = guarded(brackets)
+
+
+decorators.append(guard_public)
+
+
+# The modules that fill the table of methods; they have to be there first.
+FILLED = syntax, array_methods, conversions
+
+
+method_guards: dict = {}  # from the function that a method was to its guard
+
+
+def guard_methods():
+    """Put a guard around the methods of arrays that have none of their own."""
+    for name, method in list(methods.items()):
+        own = name.startswith("__") and name not in ASKED
+        has_guard = getattr(method, "__code__", None) is GUARD
+        if type(method) is FunctionType and not own and not has_guard:
+            method_guards[method] = guarded(method, keeps_promises=True)
+            methods.supersede(name, method, method_guards[method])
+    for name in SPELLED:
+        setattr(Interchange, name, guarded(getattr(Interchange, name)))
+
+
+# What Python asks of an array in other words than those of operators.
+ASKED = {
+    f"__{name}__"
+    for name in "bool float int index complex getitem setitem iter len".split()
+}
+# What Python asks of the array itself, which may have been deleted.
+SPELLED = "__repr__", "__str__", "__format__", "__array__"
+guard_methods()

@@ -1,0 +1,369 @@
+"""Jitted functions whose warmed calls go through the gate.
+
+Reference: the C++ fast path of ``jax.jit``.
+"""
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import os
+from inspect import signature
+from threading import Lock
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl, ShapedArray
+from minijax.arrays.devices import host_device
+from minijax.arrays.dtypes import _on_or_off, config, float0
+from minijax.arrays.interchange import spot_of
+from minijax.core import _current_trace
+from minijax.cpu_backend.program_codegen import Entry
+from minijax.dispatch.fastpath import (
+    KEPT,
+    Door,
+    Record,
+    record_table,
+    surroundings_table,
+)
+from minijax.dispatch.lowlevel import (
+    At,
+    UnknownLayout,
+    check_layout,
+    place_of,
+    require,
+    word,
+)
+from minijax.errors import JaxRuntimeError
+from minijax.extents import is_outside_of_blocks
+from minijax.jitting.api import JitFunction, Options, jit_kind
+from minijax.jitting.arguments import Static
+from minijax.jitting.stages import Compiled, Stage, compiled_kind
+from minijax.pytrees.tree_util import tree_leaves, tree_structure
+from minijax.rematerialization.caching import cache_by_object
+
+config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
+
+
+_records = cache_by_object()
+
+
+class Records:
+    """What the gate has ready for a function: a chain of tables, the last one first.
+
+    Args:
+      function: whose records they are; if the gate opens now, they are found.
+
+    Attributes:
+      kind: the class of the function.
+      head: two words, the addresses of the first table and of the surroundings.
+      warm: calls after which a function is worth the time that opening the gate takes,
+        if its arguments are few arrays.
+      refused: what is ready for calls that the gate cannot take apart.
+      arounds: the addresses of surroundings by class, once the gate is open.
+    """
+
+    limit, arounds, warm = 40, {}, 98
+
+    def __init__(self, function):
+        self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
+        self.refused, self.switches = set(), config.state[0]
+        self.unlock()
+        self.kind, _records[function] = type(function), self
+        if self.arounds:
+            self.head[1] = self.arounds[self.kind]
+
+    def add(self, record):
+        """Put a record in front of the others, and forget the oldest if need be."""
+        with self._lock:
+            if len(self.chain) == self.limit:
+                self.chain[-2][Record.next] = 0
+                self.chain.pop()
+            record[Record.next] = int(self.head[0])
+            self.chain.insert(0, record)
+            self.head[0] = record.address
+
+    def clear(self):
+        """Forget all records, and how often they were wanted."""
+        self.forget()
+        self.seen.clear()
+        self.refused.clear()
+
+    def forget(self):
+        """Forget all records; one that is in use lives until the call is done."""
+        with self._lock:
+            self.head[0], self.switches = 0, config.state[0]
+            for record in self.chain:  # the gate may be in the middle of one
+                record[Record.next] = 0
+            self.chain.clear()
+
+    def unlock(self):
+        """Forget who is changing the records: after a fork, no thread is."""
+        self._lock = Lock()
+
+    def wants(self, ready, leaves=0):
+        """Return whether something ready should get a record; not at the first call.
+
+        As long as the gate is closed, not before the calls have taken long: there have
+        been many, or fewer with many leaves, each of which takes its time in Python.
+        """
+        count = self.seen.get(ready, 0) + 1
+        if len(self.seen) > 256:
+            self.seen.clear()
+            self.refused.clear()
+        self.seen[ready] = count
+        outdated = self.switches is not config.state[0]
+        if outdated:  # by a switch; no record of before is ever used again
+            self.forget()
+        if ready in self.refused:
+            return False
+        held = [thing for record in self.chain for thing in record.held]
+        often = count > 2 if outdated else count % 8 == 2
+        long = count * (1 + leaves // 8) >= self.warm
+        often = often and (self.arounds or long)
+        return bool(often) and not any(thing is ready for thing in held)
+
+    def offer(self, ready, leaves, make, *call):
+        """Add a record of what Python has just run, if it should get one.
+
+        Args:
+          ready: what has run.
+          leaves: of its arguments.
+          make: a function of `ready` and `call` that returns the record; or None, if
+            the gate could not do what Python does.
+        """
+        if self.chain:  # why was this call not answered? Often for such arrays:
+            put_in_order(leaves)
+        if not self.wants(ready, len(leaves)):
+            return
+        try:
+            record = make(ready, *call)
+            if record is not None:
+                self.add(record)
+        except UnknownLayout:  # Python calls the program, as it always has
+            self.refused.add(ready)
+        except (JaxRuntimeError, MemoryError):
+            pass  # the next time there may be memory
+
+
+# What `inspect.signature` asks first; of a function in machine code it finds none.
+signature_of_wrapped = property(lambda self: signature(self.__wrapped__))
+
+
+class GatedFunction(JitFunction):
+    """A jitted function that is called through the gate, once that is open."""
+
+    __slots__ = ("_gate",)
+    __signature__ = signature_of_wrapped
+
+    def __init__(self, fun, options):
+        super().__init__(fun, options)
+        self._ready = Records(self)
+        self._gate = self._ready.head
+
+    def clear_cache(self):
+        """Forget the programs of this function."""
+        super().clear_cache()
+        self._ready.clear()
+
+    def _run(self, ready, leaves, args, kwargs):
+        result = ready.run(leaves)
+        self._ready.offer(ready, leaves, self._record, args, kwargs)
+        return result
+
+    def _record(self, ready, args, kwargs):
+        program, entry = ready.program, entry_of(ready)
+        special = program.captured or ready.empty
+        if special or not is_plain(entry, ready.placement):
+            return None
+        fixed = self._options.static.positions(len(args))
+        trees = [structure(arg, i in fixed) for i, arg in enumerate(args)]
+        fixed = self._options.static.names
+        named = {k: structure(kwargs[k], k in fixed) for k in sorted(kwargs)}
+        record = record_table(
+            open_gate(), trees, named, program.closed.in_avals,
+            program.out_tree, program.closed.out_avals, entry, ready.executable,
+            ready.places, ready.placement, ready.given,
+        )  # fmt: skip
+        record.held.append(ready)
+        return record
+
+
+def is_plain(entry, placement):
+    """Return whether the gate could do what Python does for a call.
+
+    Args:
+      entry: the `Entry` of what the call runs, or None.
+      placement: where it runs; None as long as that is not known.
+    """
+    here = placement is not None and placement.device.platform in ("cpu", "mesh")
+    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
+    return config.minijax_gate and here and entry is not None and evaluating
+
+
+def entry_of(ready):
+    """Return the `Entry` by which the gate can run what is ready, or None.
+
+    No array is moved there; but beside arrays in parts one may be whole, if none is
+    given up.
+    """
+    find = getattr(ready.executable, "entry_at", None)
+    entry = find and find(ready.places)
+    refused = entry and ready.moves and (ready.gives or not entry.cuts)
+    return None if refused else entry
+
+
+def structure(arg, fixed):
+    """Return the structure of an argument, or a `Static` if it is fixed."""
+    return Static(arg) if fixed else tree_structure(arg)
+
+
+def put_in_order(leaves):
+    """Give arrays whose numbers lie in another order, or nowhere, a buffer in order.
+
+    They keep it: nothing else about them changes.
+    """
+    for x in leaves:
+        ours = type(x) is ArrayImpl and x.placement.device.platform == "cpu"
+        if ours and not x._buffer.flags.c_contiguous:
+            buffer = np.ascontiguousarray(x._buffer).reshape(x.shape)
+            buffer.flags.writeable = False
+            x._buffer = buffer
+
+
+class GatedCompiled(Compiled):
+    """A compiled program that is called through the gate, once that is open."""
+
+    __slots__ = ("_gate",)
+
+    def __new__(cls, *args, **kwargs):
+        """Return one whose attributes are not there yet."""
+        self = super().__new__(cls)
+        object.__setattr__(self, "_ready", Records(self))
+        object.__setattr__(self, "_gate", self._ready.head)
+        return self
+
+    def __call__(self, /, *args, **kwargs):
+        """Run the program; see `Compiled`."""
+        result = super().__call__(*args, **kwargs)
+        leaves = tree_leaves((args, kwargs))
+        self._ready.offer(self._executable(), leaves, self._record, leaves)
+        return result
+
+    def _record(self, executable, leaves):
+        entry, avals = getattr(executable, "entry", None), self.program.out_avals
+        if not avals or not is_plain(entry, self.placement):
+            return None
+        places = list(map(spot_of, leaves))
+        away = {place.device for place in places if place} - {self.placement.device}
+        if away or any(aval.dtype == float0 for aval in avals):
+            return None
+        positional, named = self.in_tree.children()
+        return record_table(
+            open_gate(GatedCompiled), positional.children(),
+            dict(zip(named.aux, named.children())), self.program.in_avals,
+            self.out_tree, avals, entry, executable, places,
+            self.placement, self._shared, self._pruned[1],
+        )  # fmt: skip
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, name) for name in Stage.__annotations__)
+
+
+def try_out(door):
+    """Raise `UnknownLayout` unless a gate does for a trial what it should."""
+    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
+    require(evaluating, "what is in force")
+    leaf, aval = tree_structure(0), ShapedArray((), np.int32)
+    around = surroundings_table(lambda self, *args: args)
+    entry, avals = Entry(door.trial, 0, 0, 0, (None,)), [aval]
+    here = host_device().uncommitted  # the default may be a card
+    function = GatedFunction(abs, Options())
+    x = ArrayImpl(np.array(6, np.int32), aval, here)
+    counts = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
+    function._gate[1] = around.address
+    ends = avals, leaf, avals, entry, None, [here], here
+    record = record_table(around, [leaf], {}, *ends)
+    function._ready.add(record)
+    found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
+    require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
+    require(door.call(function, (x, x), None) == (x, x), "calls in Python")
+    del found, function, record
+    now = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
+    require(now == counts, "references")
+
+
+_lock, _opened = Lock(), []
+
+
+def _unlock():
+    global _lock
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):  # a new process has no thread that opens the gate
+    os.register_at_fork(after_in_child=_unlock)
+
+
+def open_gate(kind=GatedFunction):
+    """Have machine code answer the calls of programs from now on.
+
+    Args:
+      kind: the class whose calls it is about, one of `gated_kinds`.
+
+    Returns:
+      The `Table` of the surroundings of its calls.
+
+    Raises:
+      UnknownLayout: if this Python is none that the gate knows.
+    """
+    with _lock:
+        if not _opened:
+            _opened.append(_proved())
+            if not isinstance(_opened[0], Exception):
+                _install(*_opened[0])
+    if isinstance(_opened[0], Exception):
+        raise UnknownLayout(str(_opened[0]))
+    return _opened[0][0][kind]
+
+
+gated_kinds = [GatedFunction, GatedCompiled]
+
+
+def send_through_gate(kind):
+    """Have calls of one more class go through the gate, once it is open.
+
+    Args:
+      kind: a class with the one slot `_gate`, behind a class without slots.
+    """
+    with _lock:
+        gated_kinds.append(kind)
+        if _opened and not isinstance(_opened[0], Exception):
+            arounds, door = _opened[0]
+            arounds[kind] = surroundings_table(kind.__call__)
+            _install(arounds, door)
+
+
+def _proved():
+    """Return each class's `Table` of surroundings and the `Door`, or what failed."""
+    try:
+        check_layout()
+        for kind in gated_kinds:
+            require(place_of(kind, "_gate") == At.gate, f"the gates of {kind.__name__}")
+        arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
+        door = Door()
+        try_out(door)
+    except (UnknownLayout, ImportError, OSError) as error:
+        return error.with_traceback(None)
+    return arounds, door
+
+
+def _install(arounds, door):
+    """Have calls go through the door; whatever happens, `_opened` holds both."""
+    Records.arounds = {kind: table.address for kind, table in arounds.items()}
+    for records in _records.data.copy().values():
+        records.head[1] = Records.arounds[records.kind]
+    for kind in gated_kinds:
+        word[id(kind) + At.call] = door.address
+
+
+jit_kind.value, compiled_kind.value = GatedFunction, GatedCompiled

@@ -1,0 +1,180 @@
+"""Functions of scalars, written with scalar operations.
+
+What a processor has no instruction for is written here once, with the operations that
+it has, and without branches: so it can be done to one number, or to as many as fit into
+a register, on every machine for which kernels are emitted.
+"""
+
+# Made from chapters/23_functions_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+import dataclasses
+from typing import NamedTuple
+
+from minijax.kernels.builder import NodeWriter, of_args
+from minijax.kernels.ir import define
+from minijax.kernels.loop_nests import Node, needed
+from minijax.llvm.instructions import instruction
+
+define(
+    "fma",
+    lambda x, y, z: x * y + z,
+    "f",
+    arity=3,
+    note="Rounded once where the processor can do that, and twice elsewhere.",
+)
+instruction("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
+
+
+class Rare(NamedTuple):
+    """What a function is for few numbers, and takes long.
+
+    Attributes:
+      condition: the node of a bool: whether a number is one of these.
+      nodes: what is computed for them, behind the function's other nodes.
+      result: the node of the function's value for them.
+    """
+
+    condition: Node
+    nodes: tuple
+    result: Node
+
+
+class ScalarFunction(NamedTuple):
+    """A function of scalars.
+
+    Attributes:
+      label: its name and its dtype.
+      args: nodes that stand for the arguments; their op is "argument".
+      nodes: what is computed, each node behind those that it is computed from.
+      result: the node of the value.
+      rare: a `Rare`, or None. A machine may compute its nodes always, or only if it
+        meets a number for which the condition is true.
+    """
+
+    label: str
+    args: tuple
+    nodes: tuple
+    result: Node
+    rare: Rare | None = None
+
+    @property
+    def operations(self):
+        """How many operations are computed for every number."""
+        return sum(node.op != "constant" for node in self.nodes)
+
+
+class FunctionWriter(NodeWriter):
+    """Writes the nodes of a function."""
+
+    rare = None
+
+    def rarely(self, condition, write, usual):
+        """Return a function's value: `usual`, but where a condition is true another.
+
+        Args:
+          condition: a node.
+          write: a function that writes the nodes of the other value, and returns it.
+          usual: a node.
+        """
+        self.nodes, common = [], self.nodes
+        result = write()
+        self.nodes, self.rare = common, Rare(condition, (*self.nodes,), result)
+        return usual
+
+
+def write_function(label, body, dtypes):
+    """Return the `ScalarFunction` that a body writes.
+
+    Args:
+      label: its name.
+      body: a function of a `FunctionWriter` and of nodes, which returns a node.
+      dtypes: of the arguments.
+    """
+    k = FunctionWriter()
+    args = [Node("argument", (), dtype, (), n) for n, dtype in enumerate(dtypes)]
+    result = body(k, *args)
+    goals = [result, k.rare.condition, k.rare.result] if k.rare else [result]
+    kept = needed(goals)
+
+    def only_kept(nodes):
+        return tuple(node for node in nodes if node in kept)
+
+    rare = k.rare and k.rare._replace(nodes=only_kept(k.rare.nodes))
+    return ScalarFunction(label, (*args,), only_kept(k.nodes), result, rare)
+
+
+def inline(k, function, args):
+    """Write the nodes of a function for given arguments; return that of its value."""
+    new = dict(zip(function.args, args))
+    condition, nodes, other = function.rare or (None, (), None)
+    for node in (*function.nodes, *nodes):
+        args = [new[arg] for arg in node.args]
+        new[node] = k.write(of_args(node, args) if args else node)
+    if function.rare is None:
+        return new[function.result]
+    return k.select(new[condition], new[other], new[function.result])
+
+
+def written_out(kernel, find):
+    """Return a kernel in which functions are written out.
+
+    Args:
+      kernel: a `Kernel`.
+      find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
+        None.
+    """
+    k, new = NodeWriter(), {}
+    for node in kernel.nodes:
+        args = tuple(new[arg] for arg in node.args)
+        found = args and find(node.op, args[-1].dtype)
+        if found:
+            new[node] = inline(k, found, args)
+        else:
+            new[node] = k.write(dataclasses.replace(node, args=args))
+    stores = tuple(store.with_nodes(new) for store in kernel.stores)
+    nodes = tuple(dict.fromkeys(k.nodes))
+    return dataclasses.replace(kernel, nodes=nodes, stores=stores)
+
+
+def polynomial(k, x, coefficients):
+    """Write a polynomial, by Horner's rule; a long one in pairs.
+
+    Args:
+      x: a node.
+      coefficients: numbers or nodes, that of 1 first.
+    """
+    if len(coefficients) > 9:
+        return in_pairs(k, x, coefficients)
+    *rest, result = coefficients
+    result = result if isinstance(result, Node) else k.number(result, x)
+    for coefficient in reversed(rest):
+        result = k.fma(result, x, coefficient)
+    return result
+
+
+def in_pairs(k, x, coefficients):
+    """Write a polynomial as one of the square of x, with coefficients a + b x."""
+    return polynomial(k, k.mul(x, x), pairs_of(k, x, coefficients))
+
+
+def pairs_of(k, x, coefficients):
+    """Write a + b x for each two coefficients; one without a partner stays."""
+    evens, odds = coefficients[::2], coefficients[1::2]
+    pairs = [k.fma(b, x, a) for a, b in zip(evens, odds)]
+    return [*pairs, *evens[len(odds) :]]
+
+
+def plus_rest(k, start, x, coefficients):
+    """Write ``start + x**2 * p(x)``, where p is a polynomial."""
+    return polynomial(k, k.mul(x, x), [start, *pairs_of(k, x, coefficients)])
+
+
+def not_above(k, x, limit):
+    """Write the lesser of a number and a limit; NaN stays."""
+    return k.select(k.gt(x, limit), limit, x)
+
+
+def not_below(k, x, limit):
+    """Write the greater of a number and a limit; NaN stays."""
+    return k.select(k.lt(x, limit), limit, x)

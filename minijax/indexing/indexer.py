@@ -1,0 +1,398 @@
+"""Advanced indexing: an index of Python as a slice, a dynamic slice, or a gather.
+
+Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
+"""
+
+# Made from chapters/28_indexing_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import typeof
+from minijax.arrays.dtypes import kind_of
+from minijax.core import Array, Tracer
+from minijax.errors import NonConcreteBooleanIndexError
+from minijax.indexing.dimension_numbers import GatherDimensionNumbers
+from minijax.indexing.dynamic_slices import dynamic_slice
+from minijax.numpy.array_creation import asarray
+from minijax.numpy.array_methods import as_cut
+from minijax.numpy.operands import as_bound, known_integer, known_value, refuse
+from minijax.numpy.shapes import broadcast_arrays
+
+
+class Place(NamedTuple):
+    """An entry of an index, and the axes of the array for which it stands.
+
+    Attributes:
+      kind: "new", "all" (an ellipsis), "slice", "integer", "array" or "truth".
+      value: the entry.
+      axes: range of axes.
+    """
+
+    kind: str
+    value: Any
+    axes: range
+
+
+def kind_of_entry(entry):
+    """Return the kind of an entry of an index: see `Place`.
+
+    Raises:
+      TypeError, IndexError: if it is not one.
+    """
+    if entry is None or entry is Ellipsis:
+        return "new" if entry is None else "all"
+    if isinstance(entry, slice):
+        return "slice"
+    if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
+        return "integer"
+    if not isinstance(entry, Array | np.ndarray | np.generic | bool):
+        refuse(entry)
+    kind = kind_of(typeof(entry).dtype)
+    if kind not in "biu":
+        refuse(entry)
+    return "truth" if kind == "b" else "array"
+
+
+def places_in(index, shape):
+    """Return a `Place` for each entry of an index into an array of some shape."""
+    entries = index if isinstance(index, tuple) else (single(index),)
+    entries = list(map(array_of_list, entries))
+    kinds = list(map(kind_of_entry, entries))
+    counts = list(map(axes_of, kinds, entries))
+    used = sum(counts)
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
+            "indexed"
+        )
+    if kinds.count("all") > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if "all" in kinds:
+        counts[kinds.index("all")] = len(shape) - used
+    ends = [0, *accumulate(counts)]
+    axes = [range(*pair) for pair in zip(ends, ends[1:])]
+    return list(map(Place, kinds, entries, axes))
+
+
+def axes_of(kind, entry):
+    """Return for how many axes an entry stands; an ellipsis for what is left."""
+    if kind == "truth":
+        return typeof(entry).ndim
+    return 0 if kind in ("new", "all") else 1
+
+
+def array_of_list(entry):
+    """Return a list as an array, and a tracer of a known integer as an ``int``."""
+    if isinstance(entry, Tracer):
+        number = known_integer(entry)
+        return entry if number is None else number
+    if not isinstance(entry, Sequence) or isinstance(entry, str | bytes):
+        return entry
+    known = all(not isinstance(each, Array) for each in entry)
+    return np.asarray(entry, None if entry else int) if known else asarray(entry)
+
+
+def single(index):
+    """Return an index that is no tuple; a list is refused, as NumPy once did not."""
+    if isinstance(index, Sequence) and not isinstance(index, str):
+        refuse(index)
+    return index
+
+
+def numbers_for_truths(places, shape):
+    """Replace masks by the places where they hold, an array for each of their axes."""
+    found = []
+    for place in places:
+        if place.kind != "truth":
+            found.append(place)
+            continue
+        mask = known_mask(place.value)
+        if not mask.ndim:
+            found.append(place._replace(value=bool(mask)))
+            continue
+        sizes = [shape[axis] for axis in place.axes]
+        if any(n not in (0, size) for n, size in zip(mask.shape, sizes)):
+            raise IndexError(
+                f"boolean index did not match shape of indexed array in index "
+                f"{places.index(place)}: got {mask.shape}, expected {sizes}"
+            )
+        for numbers, axis in zip(np.nonzero(mask), place.axes):
+            found.append(Place("array", numbers, range(axis, axis + 1)))
+    return found
+
+
+def known_mask(mask):
+    """Return the values of a mask, which decide the shape of the result."""
+    value = known_value(mask)
+    if value is None:
+        raise NonConcreteBooleanIndexError(
+            f"Array boolean indices must be concrete; got {typeof(mask)}"
+        )
+    return np.asarray(value)
+
+
+class GatherPlan:
+    """Collects, entry by entry, the gather that an index means.
+
+    Args:
+      shape: of the array; an axis of size 1 is already in it for each single bool.
+
+    Attributes:
+      result: shape of the result, new axes included.
+      parts: arrays of numbers, and from which axis on each varies among the indices.
+      counting: shape of the indices, without the axis of their numbers.
+      inside, dropped, mapped: as in `Windows`.
+      sizes: of a window.
+      new_axes, turned: axes of the result to add, and to turn around, in the end.
+    """
+
+    def __init__(self, shape):
+        self.shape, self.sizes, self.result = shape, [*shape], []
+        self.parts, self.counting = [], []
+        self.inside, self.dropped, self.mapped = [], [], []
+        self.new_axes, self.turned, self.simple = [], [], True
+        large = max(shape, default=0) > np.iinfo(np.int32).max
+        self.dtype = np.dtype(np.int64 if large else np.int32)
+
+    @property
+    def end(self):
+        """How many axes the gather's result has so far."""
+        return len(self.result) - len(self.new_axes)
+
+    def point(self, axis, numbers, start=None):
+        """Take single elements along an axis, at places that some numbers say."""
+        if start is None:
+            start = len(self.counting)
+        self.parts.append((lax.convert_element_type(numbers, self.dtype), start))
+        self.mapped.append(axis)
+        self.dropped.append(axis)
+        self.sizes[axis] = 1
+
+
+class IndexPlan(GatherPlan):
+    """A gather plan that takes the entries of an index, one after the other."""
+
+    def new(self):
+        """Add an axis."""
+        self.new_axes.append(len(self.result))
+        self.result.append(1)
+
+    def integer(self, axis, number):
+        """Take one element along an axis."""
+        if not self.shape[axis]:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        self.point(axis, number)
+
+    def arrays(self, axes, arrays):
+        """Take elements at places that several arrays say together."""
+        arrays, start = broadcast_arrays(*arrays), len(self.counting)
+        for axis, numbers in zip(axes, arrays):
+            self.point(axis, numbers, start)
+        self.counting += arrays[0].shape
+        self.result += arrays[0].shape
+        self.simple = False
+
+    def slice(self, axis, entry):
+        """Take a slice: a wide window, or elements one by one if it has a step."""
+        taken = range(self.shape[axis])[as_slice(entry)]
+        if taken.step == 1:
+            self.window(axis, taken)
+        else:
+            self.steps(axis, taken)
+        self.result.append(len(taken))
+
+    def window(self, axis, taken):
+        """Take neighbours along an axis."""
+        if len(taken) != self.shape[axis]:
+            start = lax.convert_element_type(taken.start, self.dtype)
+            self.parts.append((start, len(self.counting)))
+            self.mapped.append(axis)
+        self.sizes[axis] = len(taken)
+        self.inside.append(self.end)
+
+    def steps(self, axis, taken):
+        """Take elements at some distance from each other along an axis."""
+        count, dtype = lax.iota(self.dtype, len(taken)), self.dtype
+        step, start = (np.asarray(x, dtype) for x in (taken.step, taken.start))
+        numbers = lax.add(start, lax.mul(step, count))
+        if taken.step < 0:
+            self.turned.append(self.end)
+            numbers = lax.rev(numbers, (0,))
+        self.point(axis, numbers)
+        self.counting.append(len(taken))
+
+    def indices(self):
+        """Return the indices of the gather: the numbers of each along the last axis."""
+        if not self.parts:
+            return np.zeros(0, self.dtype)
+        if len(self.parts) == 1:
+            [(numbers, _)] = self.parts
+            return lax.expand_dims(numbers, (typeof(numbers).ndim,))
+        shape, columns = (*self.counting, 1), []
+        for numbers, start in self.parts:
+            axes = range(start, start + typeof(numbers).ndim)
+            columns.append(lax.broadcast_in_dim(numbers, shape, tuple(axes)))
+        return lax.concatenate(columns, len(self.counting))
+
+    @property
+    def numbers(self):
+        """The dimension numbers of the gather."""
+        dropped = tuple(sorted(self.dropped))
+        return GatherDimensionNumbers(tuple(self.inside), dropped, tuple(self.mapped))
+
+
+def are_together(places):
+    """Return whether arrays and integers of an index have nothing between them."""
+    chosen = [n for n, place in enumerate(places) if place.kind in CHOOSING]
+    return not chosen or chosen[-1] - chosen[0] == len(chosen) - 1
+
+
+CHOOSING = "array", "integer"
+
+
+def expanded(places, ndim):
+    """Replace an ellipsis by slices, and add slices for the axes that are left."""
+    used = sum(len(place.axes) for place in places)
+    found = []
+    for place in [*places, Place("all", ..., range(used, ndim))]:
+        if place.kind != "all":
+            found.append(place)
+            continue
+        full = [Place("slice", slice(None), range(k, k + 1)) for k in place.axes]
+        found += full
+    return found
+
+
+def with_truth_axes(places, shape):
+    """Return places and a shape with an axis for each single bool, and these axes.
+
+    Such an axis has one element, which is taken or not.
+    """
+    found, shape, truths = [], [*shape], []
+    for place in places:
+        first, count = len(truths) + place.axes.start, len(place.axes)
+        if place.kind == "truth":
+            shape.insert(first, 1)
+            truths.append(first)
+            numbers = np.arange(int(place.value))
+            place, count = place._replace(kind="array", value=numbers), 1
+        found.append(place._replace(axes=range(first, first + count)))
+    return found, tuple(shape), truths
+
+
+def as_slice(entry):
+    """Return a slice whose ends and step are numbers or None."""
+    return slice(*map(as_bound, (entry.start, entry.stop, entry.step)))
+
+
+def wrapped(numbers, size):
+    """Return integers with the size of the axis added where they are negative."""
+    if isinstance(numbers, int | np.integer):
+        return numbers + size if numbers < 0 else numbers
+    dtype = typeof(numbers).dtype
+    if dtype.kind == "u":
+        return numbers
+    size = np.asarray(size, dtype)
+    negative = numbers < np.zeros((), dtype)
+    return lax.select(negative, lax.add(numbers, size), numbers)
+
+
+def plan_of(places, shape, wrap=True):
+    """Return the `IndexPlan` of an index without masks, and the axes of single bools.
+
+    Arrays, and integers beside them, choose together. The axes of their choice stand
+    where they stand in the index, or in front if anything stands between them.
+    """
+    together = are_together(places)
+    places, shape, truths = with_truth_axes(expanded(places, len(shape)), shape)
+    plan, chosen = IndexPlan(shape), [p for p in places if p.kind in CHOOSING]
+    values = [wrapped(p.value, shape[p.axes[0]]) if wrap else p.value for p in chosen]
+    joint, rest = any(typeof(value).ndim for value in values), iter(values)
+    first = places.index(chosen[0]) if joint and together else 0
+    for n, place in enumerate(places):
+        if joint and n == first:
+            plan.arrays([p.axes[0] for p in chosen], values)
+        if place.kind not in CHOOSING:
+            add_place(plan, place)
+        elif not joint:
+            plan.integer(place.axes[0], next(rest))
+    return plan, truths
+
+
+def add_place(plan, place):
+    """Add a new axis or a slice to a plan."""
+    if place.kind == "new":
+        plan.new()
+    else:
+        plan.slice(place.axes[0], place.value)
+
+
+def box_of(places, shape):
+    """Return the corner and the sizes of the box that an index cuts out."""
+    starts, sizes, turned, dropped = [], [], [], []
+    for axis, place in enumerate(place for place in places if place.axes):
+        if place.kind == "slice":
+            taken = range(shape[axis])[as_slice(place.value)]
+            start, limit, _ = as_cut(taken)
+            turned += [axis] * (taken.step < 0)
+            starts.append(start)
+            sizes.append(limit - start)
+        else:
+            if not shape[axis]:
+                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+            starts.append(place.value)
+            sizes.append(1)
+            dropped.append(axis)
+    return starts, sizes, turned, dropped
+
+
+def dynamically_sliced(array, places, wrap):
+    """Return the part of an array that single numbers and slices name."""
+    places = expanded(places, array.ndim)
+    starts, sizes, turned, dropped = box_of(places, array.shape)
+    starts = [asarray(start) for start in starts]
+    if len(starts) > 1:
+        dtype = IndexPlan(array.shape).dtype
+        starts = [lax.convert_element_type(start, dtype) for start in starts]
+    box = dynamic_slice(array, starts, sizes, allow_negative_indices=wrap)
+    box = lax.squeeze(lax.rev(box, turned) if turned else box, dropped)
+    kept = [place.kind for place in places if place.kind in ("new", "slice")]
+    return lax.expand_dims(box, [n for n, kind in enumerate(kept) if kind == "new"])
+
+
+PLAIN = {int, slice, type(None), type(...)}
+
+
+def is_plain(index, shape):
+    """Return whether an index is so basic that no plan is needed to see it.
+
+    Most are: a program asks for one row, or for a slice of known ends. Numbers beyond
+    the end, and numbers beside None or an ellipsis, are for `places_in`.
+    """
+    entries = index if type(index) is tuple else (index,)
+    kinds = set(map(type, entries))
+    if not kinds <= {int, slice}:
+        return kinds <= PLAIN - {int}
+    inside = [type(i) is slice or -n <= i < n for i, n in zip(entries, shape)]
+    return all(inside)
+
+
+def is_box(places):
+    """Return whether an index has only single numbers and slices without a step."""
+    return all(
+        place.kind in ("new", "all", "integer")
+        or (place.kind == "slice" and as_slice(place.value).step in (None, 1, -1))
+        or (place.kind == "array" and is_single(place.value))
+        for place in places
+    )
+
+
+def is_single(numbers):
+    """Return whether an entry of an index is one number in an array."""
+    return not typeof(numbers).ndim

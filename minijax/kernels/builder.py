@@ -1,0 +1,617 @@
+"""Writing kernels: strided views, the builder, unroll and jam.
+
+And which turns may be done so, or as vectors with masks, and which marks go together.
+
+Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1972).
+"""
+
+# Made from chapters/17_kernels_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax._registry import Registry
+from minijax.arrays.dtypes import short_name
+from minijax.arrays.numerics import (
+    parts_of_quotient,
+    parts_of_square,
+    to_complex,
+    to_real,
+)
+from minijax.kernels.ir import (
+    Affine,
+    Combine,
+    Fold,
+    Guard,
+    Loop,
+    Parameter,
+    Start,
+    Store,
+    Term,
+    Update,
+    in_registers,
+    recastings,
+    scalar_ops,
+    union,
+)
+from minijax.kernels.loop_nests import Kernel, Node, apply, constant, fold, index, load
+
+# Unroll and jam: the turns of a loop side by side, in the loops inside of it.
+
+# From types of steps with others inside to functions that return them for all turns
+# of a loop, side by side (below).
+jammers: dict = Registry()
+
+
+def check_marks(walk, loop):
+    """Check that the marks of a loop say one way to do its turns."""
+    counts = loop.lanes, loop.together, loop.strip, loop.team
+    walk.require(min(counts) >= 0, loop, "it has less than nothing at once")
+    ways = loop.lanes, loop.strip, loop.together or loop.unrolled
+    walk.require(sum(map(bool, ways)) < 2, loop, "it is to be done in two ways")
+    whole = not (loop.parallel and walk.loops)
+    walk.require(whole, loop, "only an outermost loop is done by many")
+    walk.require(len({*loop.folds}) == len(loop.folds), loop, "a fold is there twice")
+
+
+def jams(step):
+    """Return whether there are turns of a step side by side."""
+    return type(step) in jammers or isinstance(step, Node | Store | Start | Combine)
+
+
+def fits_masks(loop):
+    """Return whether a mask for each vector is all that the body of a loop needs.
+
+    Its body loads one element or neighbours, stores neighbours, and folds nothing.
+    """
+    return all(_fits_mask(step, loop.axis) for step in loop.body)
+
+
+def _fits_mask(step, axis):
+    if isinstance(step, Store):
+        return not step.update and step.place.strides[axis] == 1
+    if isinstance(step, Node) and step.op == "load":
+        return not step.args and step.detail.place.strides[axis] in (0, 1)
+    return isinstance(step, Node)
+
+
+class Turn:
+    """A turn of a loop: its index is a number ahead of another one's.
+
+    Attributes:
+      axis, ahead: of the loop, and the number.
+      copies: from nodes that vary over the axis to theirs of this turn.
+    """
+
+    def __init__(self, axis, ahead):
+        self.axis, self.ahead, self.copies = axis, ahead, {}
+
+    def node(self, node):
+        """Return what a node is in this turn."""
+        if not self.ahead or self.axis not in node.level:
+            return node
+        if node not in self.copies:
+            self.copies[node] = self.copy(node)
+        return self.copies[node]
+
+    def copy(self, node):
+        """Return the copy of a node."""
+        if node.op == "index":
+            return apply("add", node, constant(self.ahead, np.dtype(np.int64)))
+        args, detail = tuple(map(self.node, node.args)), node.detail
+        if node.op == "load":
+            guards = [x._replace(place=self.place(x.place)) for x in detail.guards]
+            place = self.place(detail.place)
+            detail = detail._replace(place=place, guards=tuple(guards))
+        return dataclasses.replace(node, args=args, detail=detail)
+
+    def place(self, place):
+        """Return where an element is in this turn."""
+        further = self.ahead * place.strides[self.axis]
+        return place._replace(offset=place.offset + further)
+
+    def steps(self, step):
+        """Return the steps of this turn in the place of one that is no loop."""
+        if isinstance(step, Node):
+            copy = self.node(step)
+            return [*copy.args, copy] if step in copy.args else [copy]
+        if isinstance(step, Store):
+            nodes = {node: self.node(node) for node in step.args}
+            return [step.with_nodes(nodes)._replace(place=self.place(step.place))]
+        return [step._replace(fold=self.node(step.fold))]
+
+
+def jammed(steps, turns):
+    """Return steps that do each of some steps for all turns, before the next one."""
+    made = [jammers.get(type(step), _each)(step, turns) for step in steps]
+    return [step for some in made for step in some]
+
+
+def _each(step, turns):
+    return dict.fromkeys(new for turn in turns for new in turn.steps(step))
+
+
+def _loop(loop, turns):
+    folds = dict.fromkeys(turn.node(fold) for fold in loop.folds for turn in turns)
+    return [loop._replace(body=jammed(loop.body, turns), folds=tuple(folds))]
+
+
+jammers[Loop] = _loop
+
+
+# Strided views: offsets and strides of arrays; loop nests with axes collapsed.
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Buffer:
+    """Memory of a program, for `size` numbers of one dtype.
+
+    A buffer is equal to itself only; a kernel knows it as one of its `Parameter`.
+    """
+
+    name: str
+    dtype: np.dtype
+    size: int
+
+    def __str__(self):
+        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+
+
+class View(NamedTuple):
+    """An array: its element for indices (i, j, ...) is at offset + strides * indices.
+
+    Attributes:
+      source: a `Buffer`, or a NumPy scalar that all elements are equal to.
+      dtype: of the elements.
+      shape: tuple of sizes.
+      offset: place of the first element, in elements.
+      strides: one for each axis, in elements; 0 along axes of size 1, and along those
+        of size 0 never, if there is a buffer: a store into it sees the axis.
+    """
+
+    source: object
+    dtype: np.dtype
+    shape: tuple
+    offset: int
+    strides: tuple
+
+    def replace(self, shape, strides, offset=None):
+        """Return another view of the same elements."""
+        strides = [_stride(*pair) for pair in zip(shape, strides)]
+        offset = self.offset if offset is None else offset
+        return self._replace(shape=tuple(shape), strides=tuple(strides), offset=offset)
+
+    def __str__(self):
+        source = self.source.name if isinstance(self.source, Buffer) else self.source
+        shape = ",".join(map(str, self.shape))
+        return f"{source}:{short_name(self.dtype)}[{shape}]"
+
+
+def _stride(size, step):
+    return 0 if size == 1 else step or int(size == 0)
+
+
+def row_major(shape):
+    """Return the strides of an array whose rows lie one after the other."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(0 if size == 1 else step)
+        step *= max(size, 1)
+    return tuple(strides[::-1])
+
+
+def whole(source, dtype, shape):
+    """Return the view of an array that fills its source, row by row."""
+    return View(source, dtype, tuple(shape), 0, row_major(shape))
+
+
+def everywhere(scalar, shape=()):
+    """Return the view of an array whose elements are all one number."""
+    return View(scalar, scalar.dtype, tuple(shape), 0, (0,) * len(shape))
+
+
+def permuted(view, axes):
+    """Return the view with its axes in another order."""
+    shape = [view.shape[axis] for axis in axes]
+    return view.replace(shape, [view.strides[axis] for axis in axes])
+
+
+def stretched(view, shape, dimensions):
+    """Return a view whose axes `dimensions` are those of the given one."""
+    strides = dict(zip(dimensions, view.strides))
+    return view.replace(shape, [strides.get(axis, 0) for axis in range(len(shape))])
+
+
+def sliced(view, starts, shape, steps):
+    """Return the view of a box: where it starts, its shape, its steps."""
+    offset = view.offset + sum(a * b for a, b in zip(starts, view.strides))
+    return view.replace(shape, [a * b for a, b in zip(steps, view.strides)], offset)
+
+
+def reversed_along(view, axes):
+    """Return the view that walks some axes backwards."""
+    signs = [-1 if axis in axes else 1 for axis in range(len(view.shape))]
+    ends = [size - 1 if sign < 0 else 0 for size, sign in zip(view.shape, signs)]
+    return sliced(view, ends, view.shape, signs)
+
+
+def reshaped(view, shape):
+    """Return the view of another shape, or None if no strides reach its elements."""
+    if 0 in shape:
+        return view.replace(shape, row_major(shape))
+    if not any(view.strides):
+        return view.replace(shape, (0,) * len(shape))
+    runs, strides = _runs(view), []
+    for size in reversed(shape):
+        length, step = runs[-1] if runs else (1, 0)
+        if size > 1 and length % size:
+            return None
+        strides.append(step)
+        if size > 1:
+            runs[-1:] = [(length // size, step * size)] if length > size else []
+    return view.replace(shape, strides[::-1])
+
+
+def _runs(view):
+    """Return (size, stride) of the axes, neighbours walked as one taken together."""
+    runs = []
+    for size, step in zip(view.shape, view.strides):
+        if runs and runs[-1][1] == step * size:
+            size *= runs.pop()[0]
+        if size != 1:
+            runs.append((size, step))
+    return runs
+
+
+def collapse(kernel):
+    """Return a kernel that computes the same with as few axes as possible.
+
+    Axes of size 1 vanish. Two neighbours become one axis where every place moves along
+    them as along one, and no node needs their indices.
+    """
+    strides = {place.strides for place in places(kernel)}
+    whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
+    for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
+        if kept and _walked_as_one(axis, kept[0], sizes, strides, whole):
+            sizes[kept[0]] *= sizes[axis]
+        else:
+            kept.insert(0, axis)
+    return kernel if len(kept) == len(sizes) else with_axes(kernel, kept, sizes)
+
+
+def _walked_as_one(outer, inner, sizes, strides, whole):
+    apart = any((outer in axes) != (inner in axes) for axes in whole)
+    return not apart and all(s[outer] == s[inner] * sizes[inner] for s in strides)
+
+
+def _axes_of_nodes(kernel):
+    """Return the axes of indices, of folds and of updates."""
+    nodes = [node for node in kernel.nodes if node.op in ("index", "fold", "running")]
+    numbers = [(x.detail,) if x.op == "index" else x.detail.axes for x in nodes]
+    return {*numbers, *[store.update.axes for store in kernel.stores if store.update]}
+
+
+def places(kernel):
+    """Return all `Affine` of a kernel: of loads, guards and stores."""
+    loads = [node.detail for node in kernel.nodes if node.op == "load"]
+    guards = [guard for detail in loads for guard in detail.guards]
+    return [found.place for found in [*loads, *guards, *kernel.stores]]
+
+
+def with_axes(kernel, kept, sizes):
+    """Return a kernel with some of its axes, of new sizes; the others do not move."""
+    new, number = {}, {axis: n for n, axis in enumerate(kept)}
+
+    def renumbered(axes):
+        return tuple([number[axis] for axis in axes if axis in number])
+
+    still = {
+        place: Affine(place.offset, tuple([place.strides[axis] for axis in kept]))
+        for place in places(kernel)
+    }
+    for node in kernel.nodes:
+        new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
+    nodes = dict.fromkeys(new.values())
+    stores = []
+    for store in [x.with_nodes(new) for x in kernel.stores]:
+        update = store.update
+        update = update and update._replace(axes=renumbered(update.axes))
+        stores.append(store._replace(place=still[store.place], update=update))
+    sizes = tuple([sizes[axis] for axis in kept])
+    return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
+
+
+def running(how, axis, arg):
+    """Return the node of a running fold: at each index, of all up to this one."""
+    level = union([arg.level, (axis,)])
+    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
+
+
+def _moved(node, args, renumbered, still):
+    if node.op == "constant":
+        return node
+    if node.op == "index":
+        axes = renumbered([node.detail])
+        return index(*axes) if axes else constant(0, node.dtype)
+    if node.op == "load":
+        parameter, place, guards, other, terms = node.detail
+        guards = [Guard(still[guard.place], guard.limit) for guard in guards]
+        return load(parameter, still[place], guards, other, [*zip(args, terms)])
+    if node.op in ("fold", "running"):
+        how, axes = node.detail
+        axes = renumbered(axes)
+        if not axes:
+            return constant(0, node.dtype) if how.startswith("arg") else args[0]
+        if node.op == "running":
+            return running(how, *axes, *args)
+        return fold(how, axes, *args)
+    return of_args(node, args)
+
+
+def of_args(node, args):
+    """Return the node of the same operation on other nodes."""
+    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
+
+
+# Writing kernels: from views of arrays to loads, operations and stores.
+
+
+class NoKernel(Exception):
+    """There is no kernel for these dtypes."""
+
+
+class Pair(NamedTuple):
+    """A complex number in a kernel: two nodes."""
+
+    real: Node
+    imag: Node
+
+    @property
+    def dtype(self):
+        """Of the complex number."""
+        return to_complex(self.real.dtype)
+
+
+# Dtypes of what is no number, and integers of their size, as which kernels move them.
+carriers: dict = Registry()
+
+
+class NodeWriter:
+    """Writes nodes, one after the other.
+
+    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for a
+    complex number, or a number, which takes the dtype of the node beside it.
+    """
+
+    def __init__(self):
+        self.nodes = []
+
+    def __getattr__(self, op):
+        if op not in scalar_ops and op not in complex_rules:
+            raise AttributeError(f"There is no scalar operation {op!r}.")
+        return functools.partial(self.apply, op)
+
+    def write(self, node):
+        """Put a node behind the others, and return it."""
+        self.nodes.append(node)
+        return node
+
+    def apply(self, op, *args):
+        """Add the node of a scalar operation."""
+        kinds = {*map(type, args)}
+        if not kinds <= {Node, Pair}:
+            args = self.nodes_of(args)
+        if Pair not in kinds:
+            return self.write(apply(op, *args))
+        if op not in complex_rules:
+            raise NoKernel(f"{op} of complex numbers")
+        return complex_rules[op](self, *args)
+
+    def nodes_of(self, args):
+        """Return operands, and nodes for the numbers among them."""
+        like = [arg for arg in args if isinstance(arg, Node | Pair)][-1]
+        return [x if isinstance(x, Node | Pair) else self.number(x, like) for x in args]
+
+    def number(self, value, like):
+        """Add the node of a number that is like another one."""
+        return self.constant(value, like.dtype)
+
+    def constant(self, value, dtype):
+        """Add the node of a number of a dtype."""
+        if dtype.kind == "c":
+            parts = value.real, value.imag
+            return Pair(*[self.constant(part, to_real(dtype)) for part in parts])
+        return self.write(constant(value, dtype))
+
+    def convert(self, x, dtype):
+        """Add the node of a number in another dtype, if it is another."""
+        if dtype.kind == "c":
+            part = to_real(dtype)
+            pair = x if isinstance(x, Pair) else (x, self.constant(0, part))
+            return Pair(*[self.convert(each, part) for each in pair])
+        x = x.real if isinstance(x, Pair) else x
+        same = x.dtype == in_registers(dtype)
+        return x if same else self.write(apply("convert", x, dtype=dtype))
+
+    def square(self, x):
+        """Add the node of the square of a number."""
+        if isinstance(x, Pair):
+            return Pair(*parts_of_square(self, *x))
+        return self.mul(x, x)
+
+    def bitcast(self, x, dtype):
+        """Add the node of the same bits, read as another dtype."""
+        return self.write(apply("bitcast", x, dtype=dtype))
+
+
+class KernelBuilder(NodeWriter):
+    """Writes a kernel.
+
+    Args:
+      name: of the kernel.
+      sizes: of its axes.
+    """
+
+    def __init__(self, name, sizes):
+        super().__init__()
+        self.name, self.sizes = name, tuple(sizes)
+        self.loads, self.stores, self.parameters = {}, [], {}
+
+    def index(self, axis):
+        """Add the node of the index along an axis."""
+        return self.write(index(axis))
+
+    def load(self, view, guards=(), other=0, terms=()):
+        """Add the node of an array's element; its axes are the kernel's first ones.
+
+        Args:
+          view: of the array.
+          guards, other: as in a `Load`.
+          terms: computed parts of the place: a node of int64, the stride, the limit.
+        """
+        if not isinstance(view.source, Buffer):
+            if terms:
+                raise NoKernel("computed places of an array without memory")
+            return self.constant(view.source, view.dtype)
+        if view.dtype.kind == "c":
+            terms = _terms_of_parts(terms)
+            pairs = zip(parts(view), (other.real, other.imag))
+            return Pair(*[self.load(x, guards, y, terms) for x, y in pairs])
+        parameter, place = self.place(view)
+        node = load(parameter, place, guards, other, _computed_terms(terms))
+        key = node.detail, node.args
+        if key not in self.loads:
+            self.loads[key] = self.write(node)
+        return self.loads[key]
+
+    def store(self, view, x):
+        """Say that the elements of an array are these."""
+        if view.dtype.kind == "c":
+            for part, node in zip(parts(view), x):
+                self.store(part, node)
+        else:
+            parameter, place = self.place(view, written=True)
+            self.stores.append(Store(parameter, place, x))
+
+    def update(self, view, x, how, terms, distinct=False):
+        """Say that numbers enter elements of an array, for all indices of the kernel.
+
+        Args:
+          view: of the array, along the axes of the kernel.
+          x: the node, or pair, that enters.
+          how, distinct: as in an `Update`.
+          terms: as for `load`.
+        """
+        if view.dtype.kind == "c":
+            if how not in ("set", "add"):
+                raise NoKernel(f"{how} of complex numbers")
+            for part, node in zip(parts(view), x):
+                self.update(part, node, how, _terms_of_parts(terms), distinct)
+        else:
+            parameter, place = self.place(view, written=True)
+            at, terms = zip(*_computed_terms(terms))
+            update = Update(how, at, terms, (*range(len(self.sizes)),), distinct)
+            self.stores.append(Store(parameter, place, x, update))
+
+    def place(self, view, written=False):
+        """Return the parameter, and the place in it, of an array's element."""
+        dtype = carriers.get(view.dtype, view.dtype)
+        key = buffer, dtype = view.source, dtype
+        if key not in self.parameters:
+            name = new_name(self.parameters.values(), written)
+            size = buffer.size * buffer.dtype.itemsize // dtype.itemsize
+            self.parameters[key] = Parameter(name, dtype, size)
+        still = (0,) * (len(self.sizes) - len(view.shape))
+        return self.parameters[key], Affine(view.offset, (*view.strides, *still))
+
+    def fold(self, how, axes, x):
+        """Add the node of what remains when axes are folded away."""
+        if not axes:
+            return x
+        if not isinstance(x, Pair):
+            return self.write(fold(how, axes, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.fold(how, axes, part) for part in x])
+
+    def running(self, how, axis, x):
+        """Add the node of a running fold along an axis, the last one that it has."""
+        if not isinstance(x, Pair):
+            return self.write(running(how, axis, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.running(how, axis, part) for part in x])
+
+    def kernel(self):
+        """Return the `Kernel`, with as few axes as possible, and its buffers."""
+        parameters, nodes = (*self.parameters.values(),), (*self.nodes,)
+        kernel = Kernel(self.name, self.sizes, parameters, nodes, (*self.stores,))
+        return collapse(kernel), [buffer for buffer, _ in self.parameters]
+
+
+def _computed_terms(terms):
+    return [(node, Term(stride, limit)) for node, stride, limit in terms]
+
+
+def _terms_of_parts(terms):
+    """Return the terms of complex numbers as those of their parts."""
+    return [(node, 2 * stride, limit) for node, stride, limit in terms]
+
+
+def new_name(parameters, written):
+    """Return a name that no parameter has yet: x, y, z, x3, ...; out, out1, ..."""
+    if written:
+        count = sum([parameter.name[:3] == "out" for parameter in parameters])
+        return f"out{count or ''}"
+    return "xyz"[len(parameters)] if len(parameters) < 3 else f"x{len(parameters)}"
+
+
+def parts(view):
+    """Return the views of the real and the imaginary parts of complex numbers."""
+    if not isinstance(view.source, Buffer):
+        scalars = view.source.real, view.source.imag
+        return [everywhere(scalar, view.shape) for scalar in scalars]
+    places = [view.offset * 2, view.offset * 2 + 1]
+    strides = tuple(2 * stride for stride in view.strides)
+    half = view._replace(dtype=to_real(view.dtype), strides=strides)
+    return [half._replace(offset=place) for place in places]
+
+
+def _of_parts(k, op, pairs):
+    return [k.apply(op, *parts) for parts in zip(*pairs)]
+
+
+def _each_part(op):
+    return lambda k, *pairs: Pair(*_of_parts(k, op, pairs))
+
+
+def _compared(op, both):
+    return lambda k, *pairs: k.apply(both, *_of_parts(k, op, pairs))
+
+
+def _complex_mul(k, x, y):
+    real = k.sub(k.mul(x.real, y.real), k.mul(x.imag, y.imag))
+    return Pair(real, k.add(k.mul(x.real, y.imag), k.mul(x.imag, y.real)))
+
+
+def _complex_select(k, which, yes, no):
+    return Pair(*[k.select(which, *parts) for parts in zip(yes, no)])
+
+
+# What operations do to complex numbers: functions of the builder and of pairs.
+complex_rules = {
+    "add": _each_part("add"),
+    "sub": _each_part("sub"),
+    "neg": _each_part("neg"),
+    "mul": _complex_mul,
+    "div": lambda k, x, y: Pair(*parts_of_quotient(k, *x, *y)),
+    "conj": lambda k, x: Pair(x.real, k.neg(x.imag)),
+    "abs": lambda k, x: k.hypot(*x),
+    "select": _complex_select,
+    "eq": _compared("eq", "and"),
+    "ne": _compared("ne", "or"),
+}

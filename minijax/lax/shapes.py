@@ -1,0 +1,691 @@
+"""Primitives that create, rearrange, cut and join arrays.
+
+Buffers never change, so that most results share the buffer of their operand.
+
+Reference: ``jax.lax``.
+"""
+
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax._registry import Registry
+from minijax.arrays.array import (
+    ArrayImpl,
+    ShapedArray,
+    asarray_impl,
+    is_python_scalar,
+    primitive_rules,
+    typeof,
+)
+from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.interchange import promised
+from minijax.arrays.numerics import (
+    NUMBER,
+    all_weak,
+    as_integer,
+    canonicalize_axis,
+    check_kind,
+    check_same_dtype,
+    convert,
+    convertible,
+    fitting,
+    integers,
+    listing,
+    refuse_sharding,
+    warn_of_lost_parts,
+    without,
+)
+from minijax.arrays.transfer import device_put, placed
+from minijax.core import Array, Primitive
+from minijax.lax.arithmetic import (
+    astype,
+    broadcast_in_dim,
+    convert_element_type_p,
+    unify,
+)
+from minijax.typing import ArrayLike
+
+# Reshape, transpose and their kin: primitives that rearrange and do not compute.
+
+
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None
+) -> Array:
+    """Repeat `operand` along new leading axes of `sizes`.
+
+    Reference: ``jax.lax.broadcast``.
+    """
+    refuse_sharding("broadcast", out_sharding)
+    shape = (*sizes, *typeof(operand).shape)
+    if len(sizes) == 0 and not isinstance(operand, Array):
+        return asarray_impl(operand)
+    return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+    """Insert axes of size 1 at the places `dimensions` of the result.
+
+    Reference: ``jax.lax.expand_dims``.
+    """
+    shape = typeof(array).shape
+    ndim = len(shape) + len(dimensions)
+    new = {canonicalize_axis(axis, ndim) for axis in dimensions}
+    if len(new) < len(dimensions):
+        raise ValueError(f"repeated axis in expand_dims: {tuple(dimensions)}")
+    if not new:
+        return array
+    kept = without(range(ndim), new)
+    sizes = dict(zip(kept, shape))
+    return broadcast_in_dim(array, [sizes.get(axis, 1) for axis in range(ndim)], kept)
+
+
+reshape_p = Primitive("reshape")
+
+
+def _reshape_shape(x, new_sizes):
+    if builtins.min(new_sizes, default=0) < 0 or math.prod(new_sizes) != x.size:
+        raise TypeError(
+            f"cannot reshape array of shape {x.shape} (size {x.size}) into shape "
+            f"{new_sizes} (size {math.prod(new_sizes)})"
+        )
+    return [x.update(shape=new_sizes)]
+
+
+primitive_rules(
+    reshape_p, _reshape_shape, lambda xp, x, new_sizes: x.reshape(new_sizes)
+)
+
+
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Give the elements, in row-major order, a new shape.
+
+    Args:
+      operand: an array.
+      new_sizes: its new shape (no -1 here), or one size.
+      dimensions: an order of the axes in which to read the elements.
+
+    Reference: ``jax.lax.reshape``.
+    """
+    refuse_sharding("reshape", out_sharding)
+    if not hasattr(new_sizes, "__iter__"):
+        new_sizes = (new_sizes,)
+    new_sizes = integers(new_sizes, "Shapes")
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    if isinstance(operand, Array) and operand.shape == new_sizes:
+        return operand
+    [result] = reshape_p.bind(operand, new_sizes=new_sizes)
+    return result
+
+
+def collapse(
+    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
+    """Merge the axes from `start_dimension` up to `stop_dimension` into one.
+
+    Reference: ``jax.lax.collapse``.
+    """
+    shape = typeof(operand).shape
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
+    merged = math.prod(shape[start:stop])
+    return reshape(operand, (*shape[:start], merged, *shape[stop:]))
+
+
+transpose_p = Primitive("transpose")
+
+
+def _transpose_shape(x, permutation):
+    if sorted(permutation) != [*range(x.ndim)]:
+        raise TypeError(
+            "transpose permutation isn't a permutation of operand dimensions, got "
+            f"permutation {permutation} for operand shape {x.shape}."
+        )
+    return [x.update(shape=[x.shape[axis] for axis in permutation])]
+
+
+primitive_rules(
+    transpose_p, _transpose_shape, lambda xp, x, permutation: x.transpose(permutation)
+)
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
+    """Reorder the axes: axis i of the result is axis ``permutation[i]`` of `operand`.
+
+    Reference: ``jax.lax.transpose``.
+    """
+    permutation = integers(permutation)
+    if isinstance(operand, Array) and permutation == (*range(operand.ndim),):
+        return operand
+    [result] = transpose_p.bind(operand, permutation=permutation)
+    return result
+
+
+squeeze_p = Primitive("squeeze")
+
+
+def _squeeze_shape(x, dimensions):
+    if any(x.shape[axis] != 1 for axis in dimensions):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, "
+            f"got shape={x.shape} and dimensions={dimensions}"
+        )
+    return [x.update(shape=without(x.shape, dimensions))]
+
+
+primitive_rules(
+    squeeze_p, _squeeze_shape, lambda xp, x, dimensions: xp.squeeze(x, dimensions)
+)
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Drop the axes `dimensions`, which have size 1.
+
+    Reference: ``jax.lax.squeeze``.
+    """
+    ndim = typeof(array).ndim
+    axes = tuple(canonicalize_axis(axis, ndim) for axis in dimensions)
+    if len({*axes}) < len(axes):
+        raise ValueError(f"dimensions are not unique: {axes}")
+    if not axes and isinstance(array, Array):
+        return array
+    [result] = squeeze_p.bind(array, dimensions=axes)
+    return result
+
+
+rev_p = Primitive("rev")
+
+
+def _rev_shape(x, dimensions):
+    if len({*dimensions}) < len(dimensions) or not {*dimensions} <= {*range(x.ndim)}:
+        raise TypeError(
+            f"rev dimensions must be unique axes from 0 to {x.ndim - 1}, got "
+            f"{dimensions} for operand shape {x.shape}."
+        )
+    return [x]
+
+
+primitive_rules(rev_p, _rev_shape, lambda xp, x, dimensions: xp.flip(x, dimensions))
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Reverse the order of the elements along the axes `dimensions`.
+
+    Reference: ``jax.lax.rev``.
+    """
+    [result] = rev_p.bind(operand, dimensions=integers(dimensions))
+    return result
+
+
+# Slices, padding, concatenation: primitives that cut, enlarge and join arrays.
+
+slice_p = Primitive("slice")
+
+
+def _slice_shape(x, start_indices, limit_indices, strides):
+    steps = strides or (1,) * x.ndim
+    if not x.ndim == len(start_indices) == len(limit_indices) == len(steps):
+        raise TypeError(
+            f"slice needs one start, one limit and one stride for each axis of shape "
+            f"{x.shape}, got start_indices {start_indices}, limit_indices "
+            f"{limit_indices} and strides {strides}."
+        )
+    boxes = [*zip(start_indices, limit_indices, x.shape, steps)]
+    if not all(0 <= a <= b <= size and step > 0 for a, b, size, step in boxes):
+        raise TypeError(
+            "slice requires 0 <= start <= limit <= size and stride > 0 along each "
+            f"axis, got start_indices {start_indices}, limit_indices {limit_indices}, "
+            f"strides {strides} for operand shape {x.shape}."
+        )
+    return [x.update(shape=[-((a - b) // step) for a, b, _, step in boxes])]
+
+
+def _slice(xp, x, start_indices, limit_indices, strides):
+    steps = strides or (1,) * x.ndim
+    return x[tuple(map(builtins.slice, start_indices, limit_indices, steps))]
+
+
+primitive_rules(slice_p, _slice_shape, _slice)
+
+
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Cut out a box.
+
+    Args:
+      operand: an array.
+      start_indices, limit_indices: one for each axis, limits excluded.
+      strides: one for each axis; by default, every element is taken.
+
+    Reference: ``jax.lax.slice``.
+    """
+    steps = integers(() if strides is None else strides)
+    steps = None if {*steps} <= {1} else steps
+    starts, limits = integers(start_indices), integers(limit_indices)
+    [result] = slice_p.bind(
+        operand, start_indices=starts, limit_indices=limits, strides=steps
+    )
+    return result
+
+
+def slice_in_dim(
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Array:
+    """Slice along one axis; negative indices count from the end.
+
+    Reference: ``jax.lax.slice_in_dim``.
+    """
+    shape = typeof(operand).shape
+    axis = canonicalize_axis(axis, len(shape))
+    size = shape[axis]
+    starts, limits, strides = [0] * len(shape), [*shape], [1] * len(shape)
+    start = 0 if start_index is None else as_integer(start_index, "start_index")
+    limit = size if limit_index is None else as_integer(limit_index, "limit_index")
+    starts[axis] = start + size if start < 0 else start
+    limits[axis] = limit + size if limit < 0 else limit
+    strides[axis] = as_integer(stride, "stride")
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(
+    operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True
+) -> Array:
+    """Take one index along one axis.
+
+    Reference: ``jax.lax.index_in_dim``.
+    """
+    shape = typeof(operand).shape
+    axis, index = canonicalize_axis(axis, len(shape)), as_integer(index, "an index")
+    if not -shape[axis] <= index < shape[axis]:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {shape[axis]}"
+        )
+    index = index % shape[axis]
+    result = slice_in_dim(operand, index, index + 1, axis=axis)
+    return result if keepdims else squeeze(result, (axis,))
+
+
+pad_p = Primitive("pad")
+
+
+def _pad_shape(x, value, padding_config):
+    check_same_dtype("pad", [x, value])
+    if value.shape:
+        raise ValueError(f"padding_value must be a scalar, got shape {value.shape}")
+    if len(padding_config) != x.ndim:
+        raise ValueError(
+            "padding_config needs (low, high, interior) for each axis, got "
+            f"{padding_config} for operand shape {x.shape}"
+        )
+    sizes = [_padded(size, *padding) for size, padding in zip(x.shape, padding_config)]
+    if any(size < 0 for size in sizes):
+        raise ValueError(
+            f"Dimension size after padding is not at least 0, got {tuple(sizes)} for "
+            f"padding_config {padding_config} and operand shape {x.shape}"
+        )
+    if any(interior < 0 for _, _, interior in padding_config):
+        raise ValueError(f"interior padding must be nonnegative, got {padding_config}")
+    return [x.update(shape=sizes, weak_type=all_weak([x, value]))]
+
+
+def _padded(size, low, high, interior):
+    return low + high + size + builtins.max(size - 1, 0) * interior
+
+
+def _pad(xp, x, value, padding_config):
+    grown = [
+        (builtins.max(low, 0), builtins.max(high, 0), gap)
+        for low, high, gap in padding_config
+    ]
+    result = xp.full([*map(_padded, x.shape, *zip(*grown))], value, x.dtype)
+    spread = [
+        builtins.slice(low, low + _padded(size, 0, 0, gap), gap + 1)
+        for size, (low, _, gap) in zip(x.shape, grown)
+    ]
+    result[tuple(spread)] = x
+    cut = [
+        builtins.slice(builtins.max(-low, 0), size - builtins.max(-high, 0))
+        for size, (low, high, _) in zip(result.shape, padding_config)
+    ]
+    return result[tuple(cut)]
+
+
+primitive_rules(pad_p, _pad_shape, _pad)
+
+
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
+    """Put a value around the elements and between them.
+
+    Args:
+      operand: an array.
+      padding_value: a scalar of the same dtype.
+      padding_config: ``(low, high, interior)`` for each axis: how many to put in
+        front, behind, and between neighbours. Negative `low` and `high` cut off.
+
+    Reference: ``jax.lax.pad``.
+    """
+    config = tuple(integers(padding) for padding in padding_config)
+    [result] = pad_p.bind(*unify(operand, padding_value), padding_config=config)
+    return result
+
+
+concatenate_p = Primitive("concatenate")
+
+
+def _concatenate_shape(*xs, dimension):
+    check_same_dtype("concatenate", xs)
+    shapes = [x.shape for x in xs]
+    if len({*map(len, shapes)}) > 1:
+        raise TypeError(
+            "Cannot concatenate arrays with different numbers of dimensions: got "
+            f"{listing(shapes)}."
+        )
+    if not 0 <= dimension < xs[0].ndim:
+        raise TypeError(
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+            f"{listing(shapes)}."
+        )
+    if len({without(shape, [dimension]) for shape in shapes}) > 1:
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other "
+            f"than the one being concatenated: concatenating along dimension "
+            f"{dimension} for shapes {listing(shapes)}."
+        )
+    joined = [*shapes[0]]
+    joined[dimension] = sum(shape[dimension] for shape in shapes)
+    return [ShapedArray(joined, xs[0].dtype, all_weak(xs))]
+
+
+primitive_rules(
+    concatenate_p,
+    _concatenate_shape,
+    lambda xp, *xs, dimension: xp.concatenate(xs, dimension),
+)
+
+
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
+    """Join arrays of one dtype along an axis.
+
+    Args:
+      operands: arrays whose shapes agree apart from the axis `dimension`.
+      dimension: an axis, counted from the front.
+
+    Reference: ``jax.lax.concatenate``.
+    """
+    operands = [*operands]
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequence of arrays")
+    if len(operands) == 1 and isinstance(operands[0], Array):
+        return operands[0]
+    dimension = as_integer(dimension, "dimension of concatenate")
+    [result] = concatenate_p.bind(*operands, dimension=dimension)
+    return result
+
+
+# Conversions that a user asks for, and arrays from nothing.
+
+
+def _asked_dtype(dtype):
+    """Return a dtype that a user has to give, canonical."""
+    if dtype is None:
+        raise ValueError("dtype must be specified.")
+    if isinstance(dtype, Array):
+        raise ValueError(
+            f"a dtype is needed, got an array {typeof(dtype)}: pass its dtype."
+        )
+    return canonicalize_dtype(dtype)
+
+
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
+    """Convert to another dtype.
+
+    Integers wrap around, those of Python too; floats are cut off towards zero, and
+    end at the integer type's limits; NaN becomes 0. Of complex numbers only the real
+    part counts, for bools as well: ``x != 0`` asks about both.
+
+    Args:
+      operand: an array or a number.
+      new_dtype: the dtype of the result.
+
+    Reference: ``jax.lax.convert_element_type``.
+    """
+    dtype = _asked_dtype(new_dtype)
+    operand = wrapped(promised(operand), dtype)
+    if is_python_scalar(operand):
+        params = {"new_dtype": dtype, "weak_type": False}
+        [result] = convert_element_type_p.bind(fitting(operand, dtype), **params)
+        return result
+    result = astype(operand, dtype)
+    return result if isinstance(result, Array) else asarray_impl(result)
+
+
+def wrapped(x, dtype):
+    """Return a number beyond 32 bits as one of a dtype; anything else as it is."""
+    wide = type(x) is int and not -(2**31) <= x < 2**31
+    if wide or isinstance(x, (np.int64, np.uint64, np.float64)):
+        return convert(np, np.asarray(x), dtype)[()]
+    return x
+
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+def _bitcast_shape(x, new_dtype):
+    convertible(x.dtype, new_dtype, "bitcast_convert_type")
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    if old < new and x.shape[-1:] != (new // old,):
+        raise ValueError(
+            f"bitcast_convert_type from {x.dtype} to {new_dtype} needs a last axis of "
+            f"size {new // old}, got shape {x.shape}."
+        )
+    if x.dtype != new_dtype and {"b", "c"} & {x.dtype.kind, new_dtype.kind}:
+        raise TypeError(
+            "bitcast_convert_type does not convert bools or complex numbers, got "
+            f"dtype {x.dtype} and new_dtype {new_dtype}."
+        )
+    last_axis = (old // new,) if old > new else ()
+    return [
+        ShapedArray((x.shape[:-1] if old < new else x.shape) + last_axis, new_dtype)
+    ]
+
+
+def _bitcast(xp, x, new_dtype):
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    x = xp.ascontiguousarray(x).reshape(x.shape)
+    if old == new:
+        return x.view(new_dtype)
+    if old > new:
+        return x[..., None].view(new_dtype)
+    return x.view(new_dtype)[..., 0]
+
+
+primitive_rules(bitcast_convert_type_p, _bitcast_shape, _bitcast)
+
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
+    """Read the bits of each element as another dtype.
+
+    Args:
+      operand: an array.
+      new_dtype: of the same width; a narrower one adds a last axis, a wider one
+        takes the last axis away.
+
+    Reference: ``jax.lax.bitcast_convert_type``.
+    """
+    dtype = _asked_dtype(new_dtype)
+    [result] = bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+    return result
+
+
+copy_p = Primitive("copy")
+primitive_rules(copy_p, lambda x: [x], lambda xp, x: xp.array(x))
+
+iota_p = Primitive("iota")
+
+
+def _iota_shape(dtype, shape, dimension):
+    result = ShapedArray(shape, dtype)
+    check_kind("iota", NUMBER, [result])
+    if any(size < 0 for size in shape):
+        raise TypeError(f"iota shape must have nonnegative sizes, got {shape}.")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota dimension {dimension} is not an axis of shape {shape}")
+    return [result]
+
+
+def _iota(xp, dtype, shape, dimension):
+    sizes = [1] * len(shape)
+    sizes[dimension] = shape[dimension]
+    return xp.broadcast_to(xp.arange(shape[dimension]).reshape(sizes), shape)
+
+
+primitive_rules(iota_p, _iota_shape, _iota)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
+    """Return an array that counts 0, 1, 2, … along the axis `dimension`.
+
+    Reference: ``jax.lax.broadcasted_iota``.
+    """
+    refuse_sharding("broadcasted_iota", out_sharding)
+    dtype, shape = canonicalize_dtype(dtype), integers(shape, "Shapes")
+    dimension = as_integer(dimension, "dimension of iota")
+    [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
+    return result
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """Return the vector 0, 1, …, ``size - 1``.
+
+    Reference: ``jax.lax.iota``.
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+# From dtypes of what is no number to functions that make one element of a number.
+fillers: dict = Registry()
+# Functions ``f(x, aval)`` that return `x`, varying over a mesh as arrays of a type do.
+alike: list = []
+
+
+def filling(value, dtype, weak_type):
+    """Return a scalar to fill an array of a dtype with."""
+    if dtype in fillers and is_python_scalar(value):
+        return fillers[dtype](value)
+    if isinstance(value, np.ndarray | np.generic) and not typeof(value).dtype.names:
+        value = numbers_of_numpy(value, dtype)[()]
+    return astype(wrapped(value, dtype), dtype, weak_type)
+
+
+def numbers_of_numpy(x, dtype):
+    """Convert before 64 bits become 32, which would wrap integers and round twice."""
+    x = np.asarray(x)
+    convertible(x.dtype, dtype)
+    if x.dtype.kind == "c" and dtype.kind not in "bc":
+        warn_of_lost_parts(x.dtype, dtype)
+        x = x.real
+    with np.errstate(all="ignore"):
+        whole = dtype.kind in "iu"
+        return convert(np, x, dtype) if whole else x.astype(dtype, copy=False)
+
+
+def varied_as(x, aval):
+    """Return a new array, which varies over a mesh as an array that it is like."""
+    if aval.manual_axis_type.varying:
+        for change in alike:
+            x = change(x, aval)
+    return x
+
+
+def full(
+    shape: Any, fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+) -> Array:
+    """Return an array of `shape`, filled with one value.
+
+    Args:
+      shape: a tuple of sizes, or one size.
+      fill_value: a scalar.
+      dtype: its dtype by default.
+      sharding: None, or a device.
+
+    Reference: ``jax.lax.full``.
+    """
+    aval = typeof(fill_value)
+    if aval.shape:
+        raise TypeError(
+            f"full must be called with a scalar fill_value, got shape {aval.shape}."
+        )
+    weak_type = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
+    shape = shape if hasattr(shape, "__iter__") else (shape,)
+    value = filling(fill_value, dtype, weak_type)
+    return placed("full", broadcast_in_dim(value, shape, ()), sharding)
+
+
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    sharding: Any = None,
+) -> Array:
+    """Return an array like `x`, filled with one value, and there if `x` is committed.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype, shape: those of `x` by default.
+      sharding: None, or a device.
+
+    Reference: ``jax.lax.full_like``.
+    """
+    aval = _type_of_like(x)
+    weak_type = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
+    value = filling(fill_value, dtype, weak_type)
+    value = _beside(value, x) if shape is None else value
+    shape = aval.shape if shape is None else shape
+    if sharding is None and shape == aval.shape and _is_in_parts(x):
+        sharding = x.sharding
+    made = placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
+    return varied_as(made, aval)
+
+
+def _type_of_like(x):
+    """Return the type of an array, or of what is none and has a shape and a dtype."""
+    described = hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "aval")
+    if not described or isinstance(x, np.ndarray | np.generic):
+        return typeof(x)
+    return ShapedArray(tuple(x.shape), canonicalize_dtype(x.dtype))
+
+
+def _is_in_parts(x):
+    return isinstance(x, ArrayImpl) and x.placement.joint is not x.placement
+
+
+def _beside(value, x):
+    """Return a value on the device of `x`, if that is an array committed to it."""
+    stays = isinstance(x, ArrayImpl) and x.committed
+    return device_put(value, x.placement.joint.sharding) if stays else value

@@ -1,0 +1,779 @@
+"""Vectors in LLVM's text: lanes, masks, loads, stores and folds."""
+
+# Made from chapters/18_llvm_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+import functools
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.dtypes import short_name
+from minijax.kernels.ir import Parameter, foldings, in_registers, runs
+from minijax.llvm.instructions import (
+    OWN_HALVES,
+    LLVMFunction,
+    filled,
+    half_function,
+    listed,
+    number_text,
+    pointer_to,
+    splat,
+    suffix,
+    type_in_memory,
+    type_of,
+    vector_type,
+    width_of,
+)
+
+# Lanes: where the elements of a vector are, and masks for those that count.
+
+
+class Ahead(NamedTuple):
+    """An index that is a number ahead of another one."""
+
+    name: str
+    number: int
+
+
+class Elements(LLVMFunction):
+    """The text of a function that reads and writes elements of parameters.
+
+    Attributes:
+      kernel: the `Kernel`.
+      indices: what the index along each axis is called, or an int, or `Ahead`.
+      axis: the axis along which vectors lie, inside of their loop.
+      lanes: how many numbers a vector holds; 0 outside of such a loop.
+      live: how many of them stand for an index below the size of the axis.
+      end: that size, in a loop each of whose vectors has a mask.
+      owned: memory that belongs to the function: from keys to names and types.
+      reserved: from the same keys to how many numbers there is memory for.
+      strips: from axes that are done in strips to where this one begins, how many
+        indices it has, and how many of them are done.
+    """
+
+    def __init__(self, kernel):
+        super().__init__()
+        self.kernel, self.owned, self.reserved = kernel, {}, {}
+        self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
+        self.strips, self.end = {}, None
+
+    def extent(self, axis):
+        """Return how many indices a loop along an axis goes through here."""
+        return self.strips[axis][1] if axis in self.strips else self.kernel.sizes[axis]
+
+    def move(self, axis, index, strip=0):
+        """Say that the index along an axis is this one, or so many of a strip."""
+        if strip:
+            self.strips[axis] = index, strip, 0
+        elif axis in self.strips:
+            start, size, _ = self.strips[axis]
+            self.strips[axis] = start, size, index
+            index = self.sum(start, index)
+        self.indices[axis] = index
+
+    @contextmanager
+    def within_strips(self):
+        """Let indices be counted from the beginnings of strips for a while."""
+        before = self.indices
+        self.indices = before | {axis: x[2] for axis, x in self.strips.items()}
+        yield
+        self.indices = before
+
+    def along(self, place):
+        """Return the stride from one lane to the next."""
+        return place.strides[self.axis] if self.lanes else 0
+
+    def living(self):
+        """Return the mask of the lanes that count, or None if all do."""
+        index = self.indices[self.axis] if self.end is not None else 0
+        if isinstance(index, str):
+            text, depth = f"sub i64 {self.end}, {index}", self.depths[index]
+            return self.first(self.once(text, depth, text, "trunc i64 {} to i32"))
+        live = self.live if self.end is None else min(self.end - index, self.lanes)
+        return None if live == self.lanes else self.first(str(live))
+
+    def is_tail(self):
+        """Return whether this is the last vector, not full, behind a loop of others."""
+        short = self.end is None and self.live != self.lanes
+        return short and self.extent(self.axis) > self.lanes
+
+    def first(self, count):
+        """Write the mask of the first lanes, so many; return its name."""
+        limit, depth = self.wide("i32", count, self.lanes), self.depths.get(count, 0)
+        text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
+        return self.once(text, depth, text)
+
+    def masked(self, *masks):
+        """Return what all masks let through, those that are None left out."""
+        return self.all_of(masks, self.lanes)
+
+    def all_of(self, bools, lanes=0):
+        """Return whether all bools are true, those that are None left out, or None."""
+        found, kind = None, vector_type("i1", lanes)
+        for each in filter(None, bools):
+            found = self.emit(f"and {kind} {found}, {each}", "m") if found else each
+        return found
+
+    def split(self, place, computed=()):
+        """Return the part of a place that is known now, and terms that are not.
+
+        A term is an index and its factor; those known first come first. There may be
+        `computed` terms besides, names or literals of numbers and their factors.
+        """
+        start, terms = place.offset, []
+        for name, stride in computed:
+            if name.startswith("%"):
+                terms.append((name, stride))
+            else:
+                start += int(name) * stride
+        for axis in place.axes:
+            index, stride = self.indices[axis], place.strides[axis]
+            name, ahead = index if isinstance(index, Ahead) else (index, 0)
+            start += stride * (name if isinstance(name, int) else ahead)
+            if not isinstance(name, int):
+                terms.append((name, stride))
+        return start, sorted(terms, key=lambda term: self.depths[term[0]])
+
+    def term(self, index, stride):
+        """Write a product; return its name, and the depth where it is known."""
+        depth, text = self.depths[index], f"mul i64 {index}, {stride}"
+        if stride == 1:
+            return index, depth
+        return self.once(text, depth, text), depth
+
+    def number(self, place):
+        """Write an `Affine`, of the first lane; return its name, or its literal."""
+        start, terms = self.split(place)
+        total = str(start)
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"add i64 {term}, {total}"
+            total = term if total == "0" else self.once(text, depth, text)
+        return total
+
+    def address(self, parameter, place, computed=()):
+        """Write the address of an element, that of the first lane; return its name."""
+        start, terms = self.split(place, computed)
+        kind, pointer, before = type_in_memory(parameter.dtype), f"%{parameter.name}", 0
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
+            pointer, before = self.once(text, depth, text), depth
+        text = f"getelementptr {kind}, {kind}* {pointer}, i64 {start}"
+        return self.once(text, before, text) if start else pointer
+
+    def sum(self, index, number):
+        """Write the sum of two indices, ints or names."""
+        if isinstance(index, int) and isinstance(number, int):
+            return index + number
+        return self.emit(f"add i64 {index}, {number}", "a")
+
+    def ahead(self, index, number):
+        """Return an index that is a number ahead of another one."""
+        return index + number if isinstance(index, int) else Ahead(index, number)
+
+    def scratch(self, key, kind, size):
+        """Return the address of memory for so many numbers that the function owns."""
+        name, _ = self.owned.get(key) or (self.name("s"), "")
+        if size > self.reserved.get(key, 0):
+            self.reserved[key] = size
+            self.owned[key], self.depths[name] = (name, kind), 0
+        return name
+
+    def owned_memory(self):
+        """Return the lines that get what the function owns, and that give it back."""
+        begin, end, room = [], [], ON_STACK
+        for key, (name, kind) in self.owned.items():
+            size = self.reserved[key] * width_of(kind)
+            if size <= room:
+                room -= size
+                begin += on_stack(name, kind, size)
+            else:
+                begin += on_heap(name, kind, size)
+                end.append(f"  call void @free(i8* {name}.got)")
+        if end:
+            self.needed["malloc"] = "declare i8* @malloc(i64)"
+            self.needed["free"] = "declare void @free(i8*)"
+        return begin, end
+
+    def vectors(self, axis, lanes, write, masked=False):
+        """Write a loop of full vectors along an axis, and one that is not full.
+
+        Args:
+          axis: the axis.
+          lanes: how many numbers a vector holds.
+          write: a function that writes turns; it is given the first index, the step,
+            and how many turns there are.
+          masked: whether the one that is not full is a turn of the loop as well, in
+            which each vector has a mask.
+        """
+        size = self.extent(axis)
+        parts = parts_of(size, lanes)
+        if masked and size % lanes:
+            self.end, parts = size, [(0, lanes, size // lanes + 1)]
+        self.axis, self.lanes = axis, lanes
+        for first, live, count in parts:
+            self.live = live
+            write(first, lanes, count)
+        self.axis, self.lanes, self.live, self.end = None, 0, 0, None
+
+    def inside(self, guards):
+        """Write guards; return a bool and a mask, None for what does not occur."""
+        scalar = mask = None
+        for place, limit in guards:
+            number, stride = self.number(place), self.along(place)
+            if stride:
+                mask = self.masked(mask, self._mask(number, stride, limit))
+            else:
+                fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
+                scalar = self.all_of([scalar, fits])
+        return scalar, mask
+
+    def _mask(self, number, stride, limit):
+        """Write in which lanes a number is at least 0 and below a limit."""
+        kind, ahead = vector_type("i64", self.lanes), steps("i64", self.lanes, stride)
+        first = self.wide("i64", number, self.lanes)
+        numbers = self.emit(f"add {kind} {first}, {ahead}")
+        limits = splat("i64", str(limit), self.lanes)
+        return self.emit(f"icmp ult {kind} {numbers}, {limits}", "m")
+
+
+ON_STACK = 2**13  # bytes of a function's own memory
+
+
+def on_stack(name, kind, size):
+    """Return the lines that get memory on the stack."""
+    array = f"[{size // width_of(kind)} x {kind}]"
+    return [
+        f"  {name}.all = alloca {array}, align 64",
+        f"  {name} = getelementptr {array}, {array}* {name}.all, i64 0, i64 0",
+    ]
+
+
+def on_heap(name, kind, size):
+    """Return the lines that get memory from the system; if it has none, the stack's."""
+    return [
+        f"  {name}.got = call i8* @malloc(i64 {size + 63})",
+        f"  {name}.none = icmp eq i8* {name}.got, null",
+        f"  {name}.size = select i1 {name}.none, i64 {size + 63}, i64 0",
+        f"  {name}.stack = alloca i8, i64 {name}.size",
+        f"  {name}.all = select i1 {name}.none, i8* {name}.stack, i8* {name}.got",
+        f"  {name}.where = ptrtoint i8* {name}.all to i64",
+        f"  {name}.back = sub i64 0, {name}.where",
+        f"  {name}.skip = and i64 {name}.back, 63",
+        f"  {name}.begin = getelementptr i8, i8* {name}.all, i64 {name}.skip",
+        f"  {name} = bitcast i8* {name}.begin to {kind}*",
+    ]
+
+
+def parts_of(size, length):
+    """Return the parts of a size: where they begin, their length, how many there are.
+
+    They have one length, but for the last one, which is what is left.
+    """
+    whole, rest = divmod(size, length)
+    parts = (0, length, whole), (size - rest, rest, 1)
+    return [part for part in parts if part[1] and part[2]]
+
+
+def steps(kind, lanes, stride=1):
+    """Return the constant 0, 1, 2, ... in lanes, times a stride."""
+    return listed(kind, range(0, lanes * stride, stride))
+
+
+# Vectors from memory and into it: in a row, backwards, spread out, behind masks.
+
+
+def write_load(f, parameter, place, guards, other, terms=(), args=()):
+    """Write a load; return the name of a scalar, or of a vector if it varies.
+
+    Args:
+      f: the text of the kernel.
+      parameter, place, guards, other, terms: as in a `Load`.
+      args: the nodes of the terms' numbers.
+    """
+    varies = any(f.along(p) for p in [place, *[guard.place for guard in guards]])
+    lanes = f.lanes if varies or any(map(f.lanes_of, args)) else 0
+    kind = type_of(parameter.dtype)
+    other = splat(kind, number_text(other), lanes)
+    if parameter.size == 0:
+        return other
+    scalar, mask = within(f, args, terms, *f.inside(guards))
+    numbers, ahead = computed(f, args, terms)
+    if f.along(place) or ahead:
+        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
+        x = read(f, parameter, place, f.masked(chosen, f.living()), numbers, ahead)
+    else:
+        x = read_one(f, parameter, f.address(parameter, place, numbers), scalar, mask)
+        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
+        x = f.wide(type_in_memory(parameter.dtype), x, lanes)
+    x = from_memory(f, parameter.dtype, x, lanes)
+    return f.choose(chosen, x, other, kind, lanes) if chosen else x
+
+
+def within(f, numbers, terms, scalar=None, mask=None):
+    """Write whether computed numbers keep the limits of their terms.
+
+    Args:
+      f: the text of the kernel.
+      numbers: nodes.
+      terms: tuple of `Term`.
+      scalar, mask: what there is to say besides, or None.
+
+    Returns:
+      A bool and a mask, None for what does not occur.
+    """
+    for number, term in zip(numbers, terms):
+        lanes = f.lanes_of(number)
+        limit = splat("i64", str(term.limit), lanes)
+        kind, name = vector_type("i64", lanes), f.names[number]
+        fits = f.emit(f"icmp ult {kind} {name}, {limit}", "g")
+        if lanes:
+            mask = f.masked(mask, fits)
+        else:
+            scalar = f.all_of([scalar, fits])
+    return scalar, mask
+
+
+def computed(f, numbers, terms):
+    """Return the computed terms of all lanes, and the name of those of each, or None.
+
+    The first are pairs of a name and a factor.
+    """
+    pairs = [(number, term.stride) for number, term in zip(numbers, terms)]
+    alike = [(f.names[x], stride) for x, stride in pairs if not f.lanes_of(x)]
+    kind, total = vector_type("i64", f.lanes), None
+    for number, stride in [pair for pair in pairs if f.lanes_of(pair[0])]:
+        factor = splat("i64", str(stride), f.lanes)
+        x = f.emit(f"mul {kind} {f.names[number]}, {factor}")
+        total = f.emit(f"add {kind} {total}, {x}") if total else x
+    return alike, total
+
+
+def read(f, parameter, place, mask, numbers=(), ahead=None):
+    """Write the load of an element for each lane that `mask` lets through.
+
+    Args:
+      f: the text of the kernel.
+      parameter: what is read.
+      place: an `Affine`.
+      mask: a mask, or None.
+      numbers: computed terms of the place, as for `split`.
+      ahead: the name of numbers, one for each lane, which are added to the place.
+    """
+    kind, stride = type_in_memory(parameter.dtype), f.along(place)
+    if ahead:
+        start = f.address(parameter, place, numbers)
+        return gather(f, kind, start, parameter, stride, mask, ahead)
+    if stride == 1:
+        return read_early(f, kind, f.address(parameter, place, numbers), mask)
+    if stride == -1:
+        first = place._replace(offset=place.offset - f.live + 1)
+        mask = mask and flip(f, "i1", mask)
+        start = f.address(parameter, first, numbers)
+        return flip(f, kind, read_row(f, kind, start, f.lanes, mask))
+    varies = mask if mask != f.living() else None
+    start = f.address(parameter, place, numbers)
+    if varies or not 1 < stride <= 4:
+        return gather(f, kind, start, parameter, stride, varies)
+    return read_comb(f, kind, start, stride)
+
+
+def read_early(f, kind, address, mask):
+    """Write the load of neighbours in a parameter where it is known which, and once."""
+    depth = max(f.depths.get(name, 0) for name in (address, mask))
+    key = "row", address, mask, f.lanes
+    return f.written(key, depth, lambda: read_row(f, kind, address, f.lanes, mask))
+
+
+def read_one(f, parameter, address, scalar, mask):
+    """Write the load of one element; of the first, where no lane asks for one."""
+    kind = type_in_memory(parameter.dtype)
+    scalar = f.all_of([scalar, mask and f.any_of(mask, f.lanes)])
+    return f.load(kind, address_if(f, parameter, scalar, address))
+
+
+def address_if(f, parameter, condition, address):
+    """Write the choice of an address, or of that of the first element of all."""
+    if not condition:
+        return address
+    kind = pointer_to(type_in_memory(parameter.dtype))
+    return f.choose(condition, address, f"%{parameter.name}", kind)
+
+
+def gather(f, kind, start, parameter, stride, mask, ahead=None):
+    """Write the load of elements one by one; a masked lane takes the first of all."""
+    x = "undef"
+    for lane in range(f.live):
+        here = lane_address(f, kind, start, stride, ahead, lane)
+        bit = mask and f.element("i1", mask, f.lanes, lane)
+        element = f.load(kind, address_if(f, parameter, bit, here))
+        x = f.with_element(kind, x, f.lanes, lane, element)
+    return x
+
+
+def lane_address(f, kind, start, stride, ahead, lane):
+    """Write the address of the element of a lane."""
+    here = f.at(kind, start, stride * lane)
+    return f.at(kind, here, f.element("i64", ahead, f.lanes, lane)) if ahead else here
+
+
+def read_comb(f, kind, start, stride):
+    """Write the load of all elements between some, of which those in between go."""
+    lanes, live, wide = f.lanes, f.live, f.lanes * stride
+    f.lanes, f.live = wide, (live - 1) * stride + 1
+    x = read_row(f, kind, start, wide, f.living())
+    f.lanes, f.live = lanes, live
+    return f.shuffle(kind, x, "undef", range(0, wide, stride), wide)
+
+
+def read_row(f, kind, address, lanes, mask=None):
+    """Write the load of neighbours, or of a number for no lanes."""
+    if not mask:
+        return f.load(kind, address, lanes)
+    pointer = f.cast(kind, address, vector_type(kind, lanes))
+    return read_some(f, kind, pointer, lanes, mask)
+
+
+def read_some(f, kind, pointer, lanes, mask):
+    """Write the load of those neighbours that a mask lets through."""
+    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
+    bools, other = (f"<{lanes} x i1>", mask), (vector, "zeroinitializer")
+    where = (f"{vector}*", pointer), ("i32", width_of(kind))
+    return f.call(vector, f"llvm.masked.load.{name}.p0{name}", *where, bools, other)
+
+
+def write_row(f, kind, address, x, lanes, mask=None):
+    """Write the store of neighbours, or of a number for no lanes."""
+    if not mask:
+        return f.store(kind, x, address, lanes)
+    if f.live == 1:
+        return write_first(f, kind, address, x)
+    pointer = f.cast(kind, address, vector_type(kind, lanes))
+    return write_some(f, kind, pointer, x, lanes, mask)
+
+
+def write_some(f, kind, pointer, x, lanes, mask):
+    """Write the store of those neighbours that a mask lets through."""
+    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
+    where = (f"{vector}*", pointer), ("i32", width_of(kind))
+    some = (vector, x), *where, (f"<{lanes} x i1>", mask)
+    return f.call("void", f"llvm.masked.store.{name}.p0{name}", *some)
+
+
+def write_first(f, kind, address, x):
+    """Write the store of the number in the first lane.
+
+    A mask of this lane alone will not do: on processors with AVX-512, LLVM 22.1 then
+    stores the number as it was before it was narrowed, over what lies behind it.
+    """
+    f.store(kind, f.element(kind, x, f.lanes, 0), address)
+
+
+def flip(f, kind, x):
+    """Write a vector with the lanes that count in the opposite order."""
+    order = [*range(f.live - 1, -1, -1), *[f.lanes] * (f.lanes - f.live)]
+    return f.shuffle(kind, x, "zeroinitializer", order, f.lanes)
+
+
+def write_store(f, parameter, place, x):
+    """Write the store of a scalar, or of a vector along which the place moves."""
+    kind, stride = type_in_memory(parameter.dtype), f.along(place)
+    x = to_memory(f, parameter.dtype, x, f.lanes)
+    if not f.lanes or stride == 1:
+        write_row(f, kind, f.address(parameter, place), x, f.lanes, f.living())
+    elif stride == -1:
+        first = f.address(parameter, place._replace(offset=place.offset - f.live + 1))
+        write_row(f, kind, first, flip(f, kind, x), f.lanes, f.living())
+    else:
+        start = f.address(parameter, place)
+        for lane in range(f.live):
+            element = f.element(kind, x, f.lanes, lane)
+            f.store(kind, element, lane_address(f, kind, start, stride, None, lane))
+
+
+def write_update(f, store):
+    """Write a store at computed places; what is outside of a limit is dropped."""
+    parameter, place, node, update = store
+    if f.lanes and (f.along(place) != 1 or any(map(f.lanes_of, update.at))):
+        return write_each(f, store)
+    inside, _ = within(f, update.at, update.terms)
+    numbers, _ = computed(f, update.at, update.terms)
+
+    def write():
+        address = f.address(parameter, place, numbers)
+        write_entry(f, store, address, f.operand(node, f.lanes), f.lanes)
+
+    if parameter.size:
+        write_if(f, inside, write)
+
+
+def write_each(f, store):
+    """Write a store at computed places, one lane after the other."""
+    parameter, place, node, update = store
+    kind, number = type_in_memory(parameter.dtype), type_of(node.dtype)
+    scalar, mask = within(f, update.at, update.terms)
+    numbers, ahead = computed(f, update.at, update.terms)
+    start, x = f.address(parameter, place, numbers), f.operand(node, f.lanes)
+    mask = mask and f.masked(mask, scalar and f.wide("i1", scalar, f.lanes))
+
+    def write(lane):
+        here = lane_address(f, kind, start, f.along(place), ahead, lane)
+        write_entry(f, store, here, f.element(number, x, f.lanes, lane), 0)
+
+    for lane in range(f.live if parameter.size else 0):
+        inside = f.element("i1", mask, f.lanes, lane) if mask else scalar
+        write_if(f, inside, functools.partial(write, lane))
+
+
+def write_if(f, condition, write):
+    """Write what is done under a condition, or always if it is None."""
+    return f.when(condition, write) if condition else write()
+
+
+def write_entry(f, store, address, x, lanes):
+    """Write how a number, or neighbours, enter what is at an address."""
+    dtype, how = store.parameter.dtype, store.update.how
+    kind, wide = type_in_memory(dtype), in_registers(dtype)
+    mask = f.living() if lanes else None
+    if how != "set":
+        old = from_memory(f, dtype, read_row(f, kind, address, lanes, mask), lanes)
+        x = f.operation(how, [old, x], wide, wide, lanes)
+    write_row(f, kind, address, to_memory(f, dtype, x, lanes), lanes, mask)
+
+
+def from_memory(f, dtype, x, lanes):
+    """Write what makes numbers of elements in memory; return their name."""
+    if dtype.kind == "b":
+        kind = vector_type("i8", lanes)
+        return f.emit(f"icmp ne {kind} {x}, {splat('i8', '0', lanes)}")
+    if dtype == in_registers(dtype):
+        return x
+    return _half(f, f"from_{short_name(dtype)}", x, lanes)
+
+
+def to_memory(f, dtype, x, lanes):
+    """Write what makes elements in memory of numbers; return their name."""
+    if dtype.kind == "b":
+        return f.emit(
+            f"zext {vector_type('i1', lanes)} {x} to {vector_type('i8', lanes)}"
+        )
+    if dtype == in_registers(dtype):
+        return x
+    return _half(f, f"to_{short_name(dtype)}", x, lanes)
+
+
+def _half(f, name, x, lanes):
+    """Write one of the conversions of narrow floats, or the call of its function."""
+    if f.halves and name in OWN_HALVES:
+        return f.instructions(filled(OWN_HALVES[name], lanes), [x])
+    old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
+    label, text = half_function(name, lanes)
+    result = f.call(vector_type(new, lanes), label, (vector_type(old, lanes), x))
+    f.needed[label] = text
+    return result
+
+
+def write_own(f, key, dtype, place, size, x, lanes):
+    """Write the store of a scalar or of neighbours into memory of the function."""
+    kind, address = _own(f, key, dtype, place, size + lanes)
+    f.store(kind, to_memory(f, dtype, x, lanes), address, lanes)
+
+
+def read_own(f, key, dtype, place, size, lanes):
+    """Write the load of a scalar or of neighbours from memory of the function."""
+    kind, address = _own(f, key, dtype, place, size + lanes)
+    return from_memory(f, dtype, f.load(kind, address, lanes), lanes)
+
+
+def _own(f, key, dtype, place, size):
+    kind = type_in_memory(dtype)
+    start = f.scratch(key, kind, size)
+    return kind, f.address(Parameter(start.removeprefix("%"), dtype, size), place)
+
+
+# Folds of vectors: many running values at once, and how they become one.
+
+BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
+
+
+def value_types(fold, lanes):
+    """Return the types of the running values of a fold: for extremes, places too."""
+    kinds = [type_of(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
+    return [vector_type(kind, lanes) for kind in kinds]
+
+
+def places_too(fold):
+    """Return whether a fold finds a place."""
+    return fold.detail.how.startswith("arg")
+
+
+def first_values(fold, lanes):
+    """Return the running values of a fold at the start."""
+    [arg] = fold.args
+    start = number_text(foldings[fold.detail.how].start(arg.dtype))
+    values = [splat(type_of(arg.dtype), start, lanes), splat("i64", "0", lanes)]
+    return values[: 1 + places_too(fold)]
+
+
+def write_index(f, axis):
+    """Write the index along an axis, one for each lane if vectors lie along it."""
+    index = f.indices[axis]
+    index = str(f.sum(*index) if isinstance(index, Ahead) else index)
+    if not f.lanes or axis != f.axis:
+        return index
+    ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
+    return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
+
+
+def write_combination(f, fold):
+    """Write how one more number, or one for each lane, enters a fold."""
+    [arg], lanes, old = fold.args, f.open[fold], f.running[fold]
+    new = [f.operand(arg, lanes)]
+    if places_too(fold):
+        [axis] = fold.detail.axes
+        place = write_index(f, axis)
+        new.append(place if axis == f.axis else f.wide("i64", place, lanes))
+    result = combined(f, fold, old, new, lanes)
+    mask = f.living() if fold.detail.axes.count(f.axis) else None
+    if not mask:
+        return result
+    values = zip(value_types(fold, 0), result, old)
+    return [f.choose(mask, x, before, kind, lanes) for kind, x, before in values]
+
+
+def combined(f, fold, old, new, lanes, ties=False):
+    """Write the combination of the values of a fold with others."""
+    dtype, how = fold.args[0].dtype, fold.detail.how
+    if not places_too(fold):
+        return [f.operation(how, [*old, *new], dtype, dtype, lanes, "contract ")]
+    wins = write_wins(f, how, dtype, old, new, lanes, ties)
+    return [
+        f.operation("select", [wins, *pair], kind, kind, lanes)
+        for kind, *pair in zip((dtype, INT64), new, old)
+    ]
+
+
+def fold_lanes(f, fold, values, lanes):
+    """Write the fold of the lanes: one half with the other, down to a single one.
+
+    The last one of an odd number waits for the next time.
+    """
+    kinds = value_types(fold, 0)
+
+    def parts(lanes, order):
+        pairs = zip(kinds, values)
+        return [f.shuffle(kind, x, "undef", order, lanes) for kind, x in pairs]
+
+    while lanes > 1:
+        half, odd = divmod(lanes, 2)
+        old, new = (parts(lanes, range(start, start + half)) for start in (0, half))
+        found = combined(f, fold, old, new, half, ties=True)
+        if odd:
+            last = parts(lanes, [lanes - 1])
+            found = [joined(f, *three, half) for three in zip(kinds, found, last)]
+        values, lanes = found, half + odd
+    return [f.element(*pair, 1, 0) for pair in zip(kinds, values)]
+
+
+def alike_folds(folds, ends):
+    """Return lists of folds whose lanes can be folded together, or that are alone.
+
+    Args:
+      folds: those whose lanes are folded.
+      ends: from folds to their running values and the lanes of these.
+    """
+    groups = {}
+    for each in folds:
+        lanes, dtype = ends[each][1], each.args[0].dtype
+        own = each if lanes & (lanes - 1) or places_too(each) else None
+        groups.setdefault((each.detail.how, dtype, lanes, own), []).append(each)
+    return groups.values()
+
+
+def fold_lanes_of(f, folds, ends):
+    """Write the fold of the lanes of alike folds; return the names of the results."""
+    values, lanes = ends[folds[0]]
+    if len(folds) == 1:
+        return fold_lanes(f, folds[0], values, lanes)[-1:]
+    return fold_side_by_side(f, folds[0], [ends[each][0][0] for each in folds], lanes)
+
+
+def fold_side_by_side(f, fold, vectors, lanes):
+    """Write the fold of the lanes of several vectors; return the names of the results.
+
+    What is left of two vectors, half of the lanes of each, fits in one.
+
+    Args:
+      fold: how it is done; `vectors` are its, or those of folds like it.
+      lanes: of a vector, a power of two.
+    """
+    dtype, width, length = fold.args[0].dtype, lanes, lanes
+    kind, count = type_of(dtype), len(vectors)
+    vectors = [*vectors, *vectors[-1:] * (2 ** (count - 1).bit_length() - count)]
+    while length > 1:
+        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], "undef")]
+        ends = range(0, width * min(2, len(vectors)), length)
+        low = [start + lane for start in ends for lane in range(length // 2)]
+        orders = low, [lane + length // 2 for lane in low]
+        shuffle = functools.partial(f.shuffle, kind)
+        halves = [[shuffle(*x, order, width) for order in orders] for x in pairs]
+        width, length = len(low), length // 2
+        vectors = [combined(f, fold, x[:1], x[1:], width)[0] for x in halves]
+    each = [(x, lane) for x in vectors for lane in range(width)]
+    return [f.element(kind, x, width, lane) for x, lane in each[:count]]
+
+
+def joined(f, kind, x, last, lanes):
+    """Write a vector with one more lane."""
+    longer = f.shuffle(kind, x, "undef", [*range(lanes), 0], lanes)
+    element = f.element(kind, last, 1, 0)
+    return f.with_element(kind, longer, lanes + 1, lanes, element)
+
+
+def write_wins(f, how, dtype, old, new, lanes, ties):
+    """Write whether the new one of two candidates is better; NaN is best of all.
+
+    Of equals the old one stays; with `ties`, the one whose place comes first.
+    """
+
+    def write(op, x, y, dtype=BOOL):
+        return f.operation(op, [x, y], dtype, BOOL, lanes)
+
+    (best, place), (rival, other) = old, new
+    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
+    before = write("lt", other, place, INT64) if ties else None
+    if ties:
+        equal = write("eq", rival, best, dtype)
+        wins = write("or", wins, write("and", equal, before))
+    if dtype.kind != "f":
+        return wins
+    known = write("eq", best, best, dtype)
+    known = write("or", known, before) if ties else known
+    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
+
+
+def all_running(f, folds):
+    """Return the names of the running values of some folds."""
+    return [name for each in folds for name in f.running[each]]
+
+
+def set_running(f, folds, names):
+    """Say how the running values of some folds are called from now on."""
+    names = iter(names)
+    for each in folds:
+        f.running[each] = [next(names) for _ in f.running[each]]
+
+
+def with_new_values(f, folds, write):
+    """Write something that begins folds anew; its values enter those before.
+
+    Those that run go on.
+    """
+    folds = [each for each in folds if not runs(each)]
+    before = {each: f.running[each] for each in folds}
+    f.running |= {each: first_values(each, f.open[each]) for each in folds}
+    write()
+    for each in folds:
+        values = before[each], f.running[each]
+        f.running[each] = combined(f, each, *values, f.open[each])

@@ -1,0 +1,158 @@
+"""Places of buffers, and what may be written over: operands, donated arguments."""
+
+# Made from chapters/20_memory_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+import math
+from typing import NamedTuple
+
+from minijax.jitting.stages import nbytes
+from minijax.kernels.loop_nests import Kernel, Node, needed
+
+# Kernels with an operand and a result in one buffer: one parameter, and one sweep.
+
+
+def parameters_of(step, buffer):
+    """Return the parameters of a launch's kernel that a buffer stands for."""
+    pairs = zip(step.kernel.parameters, step.buffers)
+    return [parameter for parameter, owner in pairs if owner is buffer]
+
+
+def in_one_buffer(launch, pairs):
+    """Return a `Launch` that finds operands where it puts results.
+
+    Args:
+      launch: a `Launch`.
+      pairs: pairs of buffers, of an operand and of the result that takes its place.
+    """
+    kernel, new = launch.kernel, {}
+    firsts = [[parameters_of(launch, x)[0] for x in pair] for pair in pairs]
+    parameters = dict(firsts)
+    for node in kernel.nodes:
+        detail = node.detail
+        if node.op == "load" and detail.parameter in parameters:
+            detail = detail._replace(parameter=parameters[detail.parameter])
+        args = tuple([new[arg] for arg in node.args])
+        new[node] = Node(node.op, args, node.dtype, node.level, detail)
+    stores = [store.with_nodes(new) for store in kernel.stores]
+    pairs = zip(kernel.parameters, launch.buffers)
+    kept, buffers = zip(*[pair for pair in pairs if pair[0] not in parameters])
+    nodes = tuple(new.values())
+    kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
+    return launch._replace(kernel=kernel, buffers=[*buffers])
+
+
+def apart(places):
+    """Return whether places never meet: the same strides, from different offsets."""
+    strides = {place.strides for place in places}
+    if len(strides) != 1:
+        return False
+    step = math.gcd(*strides.pop())
+    return len({place.offset % step if step else 0 for place in places}) == len(places)
+
+
+def in_one_sweep(kernel, loads, stores):
+    """Return whether all that depends on `loads` is stored in the loops of `stores`.
+
+    Those are stores along the same axes that wait for the same folds; and the folds of
+    what was loaded have to be among these, so that they are over before.
+    """
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    if not folds and len({store.place.axes for store in kernel.stores}) == 1:
+        return True
+    dependent = set(loads)
+    for node in kernel.nodes:
+        if not dependent.isdisjoint(node.args):
+            dependent.add(node)
+    stores = [*stores, *[store for store in kernel.stores if store.node in dependent]]
+    if len({store.place.axes for store in stores}) > 1:
+        return False
+    waits = {folds_before(store.node) for store in stores}
+    return len(waits) == 1 and dependent.intersection(folds) <= waits.pop()
+
+
+def folds_before(node):
+    """Return the folds that a node depends on."""
+    return frozenset(node for node in needed([node]) if node.op == "fold")
+
+
+# Places of buffers; the ends of a program, and what may be in a result's memory.
+
+
+class Place(NamedTuple):
+    """The memory of a buffer.
+
+    Attributes:
+      kind: "input", "output" or "constant", with the number of it; or "arena", with an
+        offset in bytes.
+      number: as said.
+    """
+
+    kind: str
+    number: int
+
+    def __str__(self):
+        return f"{self.kind} {self.number}"
+
+
+class ResultMemory:
+    """Memory of a result, in which other buffers may be before the result is written.
+
+    Attributes:
+      place: the `Place`.
+      result: the buffer of the result.
+      written: number of the step that first writes the result.
+      in_use: number of the last step that needs another buffer there; -1 for none.
+    """
+
+    def __init__(self, place, result, written):
+        self.place, self.result, self.written = place, result, written
+        self.in_use = -1
+
+
+def place_result(p, buffer, place):
+    """Place a result; return its `ResultMemory`."""
+    memory = ResultMemory(place, buffer, p.lives[buffer].start)
+    p.places[buffer], p.results[place] = place, memory
+    p.of_size[nbytes(buffer)].append(memory)
+    return memory
+
+
+def share(p, memory, buffer):
+    """Note that a buffer has the memory of a result before the result is written."""
+    memory.in_use = p.lives[buffer].end
+    if memory.in_use == memory.written:
+        p.in_place[memory.written].append((buffer, memory.result))
+
+
+def place_ends(p, donated):
+    """Place the inputs, the constants and the results of a program."""
+    inputs, constants = p.program.inputs, [buffer for buffer, _ in p.program.constants]
+    for kind, ends in (("input", inputs), ("constant", constants)):
+        p.places.update((buffer, Place(kind, i)) for i, buffer in enumerate(ends))
+    free = [inputs[i] for i, given in enumerate(donated) if given]
+    for number, buffer in enumerate(p.program.outputs):
+        if buffer not in p.places:
+            taken = next((old for old in free if may_take(p, old, buffer)), None)
+            place = p.places.get(taken, Place("output", number))
+            memory = place_result(p, buffer, place)
+            if taken is not None:
+                share(p, memory, taken)
+                free = [old for old in free if old is not taken]
+
+
+def may_take(p, old, result):
+    """Return whether a result may be written where an input is."""
+    alike = (old.dtype, old.size) == (result.dtype, result.size) and old.size
+    return alike and old not in p.program.outputs and p.may_replace(result, old)
+
+
+def is_ours(p, place):
+    """Return whether a place is memory that steps may write to."""
+    return place in p.results or (place is not None and place.kind == "arena")
+
+
+def leaves_in_time(p, buffer, place):
+    """Return whether a buffer has ended in a place when a result is written there."""
+    memory = p.results.get(place)
+    return memory is None or p.may_replace(memory.result, buffer)

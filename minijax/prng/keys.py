@@ -1,0 +1,674 @@
+"""Random keys: threefry, the dtype of keys, their primitives, uniform and normal.
+
+Source: Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*
+(SC 2011).
+
+A key is two words of 32 bits. In memory an array of keys is an array of pairs.
+
+References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
+"""
+
+# Made from chapters/32_random.md by `make chapter`;
+# edit the chapter, not this file.
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ShapedArray, primitive_rules, typeof
+from minijax.arrays.dtypes import (
+    EXTENDED,
+    ExtendedDType,
+    canonicalize_dtype,
+    check_dtype,
+    extended,
+    issubdtype,
+    kind_of,
+)
+from minijax.arrays.numerics import broadcast_strictly, refuse_sharding
+from minijax.batching.vmap import check_example, elementwise_rule, move_axis, vmap_rules
+from minijax.core import Array, Primitive
+from minijax.forward_mode.jvp import constant_rule, jvp_rules
+from minijax.jitting.api import jit
+from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, carriers, reshaped
+from minijax.kernels.ir import scalar_ops
+from minijax.kernels.lowering import Launch, kernel_rules
+from minijax.lax.shapes import fillers
+from minijax.numpy.array_creation import asarray
+from minijax.numpy.scalar_types import finfo
+from minijax.numpy.shapes import as_shape
+from minijax.python_backend.codegen import python_rules
+from minijax.python_backend.source import write_evaluation
+from minijax.reverse_mode.backward_pass import transpose_rules
+from minijax.typing import ArrayLike
+
+# Threefry-2x32: a block cipher of two words, used as a counter-based generator.
+
+ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+PARITY = 0x1BD11BDA  # so that a key of zeros does not stay one
+
+
+def rotated(apply, x, places):
+    """Return 32 bits moved up; those that fall off come back at the other end."""
+    low = apply("shift_right", x, 32 - places)
+    return apply("or", apply("shift_left", x, places), low)
+
+
+def threefry2x32(apply, key, counter):
+    """Encipher two words.
+
+    Args:
+      apply: a function ``apply(op, *operands)`` that does a scalar operation.
+      key: two words of 32 bits.
+      counter: two words of 32 bits.
+
+    Returns:
+      Two words.
+    """
+    subkeys = [*key, apply("xor", apply("xor", *key), PARITY)]
+    x, y = map(apply, ("add", "add"), counter, key)
+    for block in range(1, 6):
+        for places in ROTATIONS[(block + 1) % 2]:
+            x = apply("add", x, y)
+            y = apply("xor", rotated(apply, y, places), x)
+        x = apply("add", x, subkeys[block % 3])
+        y = apply("add", y, apply("add", subkeys[(block + 1) % 3], block))
+    return x, y
+
+
+def by_numpy(op, *operands):
+    """Do a scalar operation to arrays of words."""
+    with np.errstate(over="ignore"):
+        return scalar_ops[op].numpy(*operands)
+
+
+def numbered(size):
+    """Return the numbers below `size` as words: the high ones, the low ones."""
+    numbers = np.arange(size, dtype=np.uint64)
+    return [(numbers >> np.uint64(n)).astype(np.uint32) for n in (32, 0)]
+
+
+# Keys: arrays of an extended dtype, and the primitives that make and use them.
+
+
+class prng_key(extended):  # type: ignore[misc]  # as np.record is one
+    """The kind of dtypes of keys: ``jnp.issubdtype(x.dtype, prng_key)``.
+
+    Reference: ``jax.dtypes.prng_key``.
+    """
+
+
+KEY = ExtendedDType("key<fry>", np.dtype((prng_key, [("fry", np.uint32, 2)])))
+EXTENDED[KEY.dtype] = KEY
+
+
+def words_of(keys):
+    """Return the two words of each key of a buffer."""
+    words = keys["fry"]
+    return words[..., 0], words[..., 1]
+
+
+def keys_of(first, second):
+    """Return a buffer of keys, made of two words each."""
+    keys = np.empty(np.shape(first), KEY)
+    keys["fry"][..., 0], keys["fry"][..., 1] = first, second
+    return keys
+
+
+random_seed_p = Primitive("random_seed")
+random_wrap_p = Primitive("random_wrap")
+random_unwrap_p = Primitive("random_unwrap")
+random_split_p = Primitive("random_split")
+random_fold_in_p = Primitive("random_fold_in")
+random_bits_p = Primitive("random_bits")
+random_clone_p = Primitive("random_clone")
+
+
+def aval_of_keys(shape):
+    """Return the abstract value of an array of keys."""
+    return ShapedArray(shape, KEY)
+
+
+def check_keys(name, keys):
+    """Raise a TypeError unless an operand is an array of keys."""
+    if keys.dtype != KEY:
+        raise TypeError(f"{name} takes keys, made by minijax.random.key, not {keys}.")
+
+
+def _split_shape(keys, shape):
+    check_keys("random_split", keys)
+    return [aval_of_keys((*keys.shape, *shape))]
+
+
+def _new_keys(xp, keys, shape):
+    return keys_of(*enciphered(keys, shape))
+
+
+def enciphered(keys, shape):
+    """Return two words for each place in an array of this shape, and for each key."""
+    counter = [half.reshape(shape) for half in numbered(math.prod(shape))]
+    spread = (..., *[None] * len(shape))
+    return threefry2x32(by_numpy, [word[spread] for word in words_of(keys)], counter)
+
+
+primitive_rules(random_split_p, _split_shape, _new_keys)
+
+
+def _bits_shape(keys, bit_width, shape):
+    check_keys("random_bits", keys)
+    return [ShapedArray((*keys.shape, *shape), f"uint{bit_width}")]
+
+
+def _random_bits(xp, keys, bit_width, shape):
+    first, second = enciphered(keys, shape)
+    if bit_width == 64:
+        return first.astype(np.uint64) << np.uint64(32) | second
+    return (first ^ second).astype(f"uint{bit_width}")
+
+
+primitive_rules(random_bits_p, _bits_shape, _random_bits)
+
+
+def _seed_shape(seeds, impl):
+    if kind_of(seeds.dtype) not in "iu":
+        raise TypeError(f"PRNG key seed must be an integer; got {seeds}.")
+    return [aval_of_keys(seeds.shape)]
+
+
+def _seeded(xp, seeds, impl):
+    wide = np.asarray(seeds).astype(np.uint64)
+    high = wide >> np.uint64(32) if seeds.dtype.itemsize == 8 else 0 * wide
+    return keys_of(high.astype(np.uint32), wide.astype(np.uint32))
+
+
+def _fold_in_shape(keys, data):
+    check_keys("random_fold_in", keys)
+    return [aval_of_keys(broadcast_strictly("fold_in", [keys.shape, data.shape]))]
+
+
+def _folded(xp, keys, data):
+    counter = np.zeros_like(data), data
+    return keys_of(*threefry2x32(by_numpy, words_of(keys), counter))
+
+
+primitive_rules(random_seed_p, _seed_shape, _seeded)
+primitive_rules(random_fold_in_p, _fold_in_shape, _folded)
+
+
+def _wrap_shape(words, impl):
+    if words.dtype != np.uint32 or words.shape[-1:] != (2,):
+        raise TypeError(
+            "invalid PRNG key data: expected key_data.shape to end with (2,) and its "
+            f"dtype to be uint32; got shape={words.shape}, dtype={words.dtype}"
+        )
+    return [aval_of_keys(words.shape[:-1])]
+
+
+def _unwrap_shape(keys):
+    check_keys("random_unwrap", keys)
+    return [ShapedArray((*keys.shape, 2), np.uint32)]
+
+
+def _clone_shape(keys):
+    check_keys("random_clone", keys)
+    return [keys]
+
+
+primitive_rules(
+    random_wrap_p, _wrap_shape, lambda xp, x, impl: keys_of(x[..., 0], x[..., 1])
+)
+primitive_rules(random_unwrap_p, _unwrap_shape, lambda xp, keys: keys["fry"])
+primitive_rules(random_clone_p, _clone_shape, lambda xp, keys: keys)
+
+
+# Keys as users make them, and what samplers ask of their arguments.
+
+IMPLEMENTATIONS = "threefry2x32", "fry"
+ELSEWHERE = "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"
+
+
+def check_implementation(impl):
+    """Raise unless a user has asked for the one generator that there is."""
+    if impl is None or str(impl) in IMPLEMENTATIONS or impl == KEY:
+        return
+    if impl in ELSEWHERE:
+        raise NotImplementedError(
+            f"The generator {impl!r} is not here: its bits come from the compiler of "
+            "JAX or a cipher of its own. minijax.random has 'threefry2x32'."
+        )
+    raise ValueError(
+        f'unrecognized PRNG implementation "{impl}". Did you mean "threefry2x32"?'
+    )
+
+
+def check_one_key(name, key):
+    """Return a key of any form as an array of keys without axes, and if it was raw."""
+    keys, raw = as_keys(key)
+    if typeof(keys).ndim:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape "
+            f"{typeof(key).shape} != (). Use minijax.vmap for batching."
+        )
+    return keys, raw
+
+
+def as_keys(keys):
+    """Return an array of keys; and whether it was given as an array of words."""
+    if isinstance(keys, Array) and keys.aval.dtype == KEY:
+        return keys, False
+    if not hasattr(keys, "dtype") or not hasattr(keys, "shape"):
+        raise TypeError(
+            "invalid PRNG key data: expected key_data to have ndim, shape, and dtype "
+            f"attributes. Got {keys}"
+        )
+    return random_wrap_p.bind(asarray(keys), impl="fry")[0], True
+
+
+def _key_data(keys):
+    return random_unwrap_p.bind(keys)[0]
+
+
+def _made(name, seed):
+    aval = typeof(seed) if not isinstance(seed, int) else None
+    if aval is not None and aval.dtype == KEY:
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    if aval is not None and aval.ndim:
+        raise TypeError(
+            f"{name} accepts a scalar seed, but was given an array of shape "
+            f"{aval.shape} != (). Use minijax.vmap for batching"
+        )
+    return seed_key(asarray(np.int64(seed)) if aval is None else seed)
+
+
+def sampled_dtype(name, dtype, default, kind, words):
+    """Return the dtype that a sampler was asked for.
+
+    Raises:
+      ValueError: if it is not of the kind that the sampler makes.
+    """
+    dtype = check_dtype(default if dtype is None else dtype, name)
+    if not issubdtype(dtype, kind):
+        raise ValueError(f"dtype argument to `{name}` must be {words}, got {dtype}")
+    return dtype
+
+
+def shape_asked(shape):
+    """Return the shape that a sampler was asked for, as a tuple.
+
+    Raises:
+      TypeError: if a size is no integer, or negative.
+    """
+    sizes = as_shape(shape)
+    if any(size < 0 for size in sizes):
+        raise TypeError(
+            "Only non-negative indices are allowed when broadcasting static shapes, "
+            f"but got shape {sizes}."
+        )
+    return sizes
+
+
+def float_dtype(name, dtype):
+    """Return the dtype of a sampler of floats."""
+    return sampled_dtype(name, dtype, float, np.floating, "a float dtype")
+
+
+def _like(keys, raw):
+    return _key_data(keys) if raw else keys
+
+
+@partial(jit, inline=True)
+def seed_key(seed):
+    """Return the key of a seed."""
+    return random_seed_p.bind(seed, impl="fry")[0]
+
+
+@partial(jit, inline=True)
+def fold_key(keys, data):
+    """Return keys with a number stirred into each."""
+    return random_fold_in_p.bind(keys, data)[0]
+
+
+@partial(jit, inline=True, static_argnums=1)
+def split_keys(keys, shape):
+    """Return, for each key, an array of new ones."""
+    return random_split_p.bind(keys, shape=shape)[0]
+
+
+def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
+    """Return new keys, made of one.
+
+    Args:
+      key: a key, not to be used again.
+      num: how many, or the shape of the array of new keys.
+
+    Reference: ``jax.random.split``.
+    """
+    key, raw = check_one_key("split", key)
+    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
+    return _like(split_keys(key, shape), raw)
+
+
+def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
+    """Return a key, made of a seed.
+
+    Args:
+      seed: an integer; equal seeds make equal keys.
+      impl, dtype: the name of the generator, or its dtype: ``"threefry2x32"``.
+
+    Raises:
+      TypeError: if the seed is not one integer.
+      ValueError: if there is no such generator.
+
+    Reference: ``jax.random.key``.
+    """
+    if impl is not None and dtype is not None:
+        raise ValueError("Cannot specify both `impl` and `dtype` arguments to key")
+    check_implementation(dtype if impl is None else impl)
+    return _made("key", seed)
+
+
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+    """Return a new key, made of a key and a number.
+
+    Args:
+      key: a key.
+      data: an integer, such as the number of a step, taken modulo 2**32.
+
+    Reference: ``jax.random.fold_in``.
+    """
+    key, raw = check_one_key("fold_in", key)
+    if np.ndim(data):
+        raise TypeError(
+            "fold_in accepts a scalar, but was given an array of shape "
+            f"{np.shape(data)} != (). Use minijax.vmap for batching."
+        )
+    return _like(fold_key(key, asarray(data, np.uint32)), raw)
+
+
+def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
+    """Return a key as an array of two words; see `key`.
+
+    Reference: ``jax.random.PRNGKey``.
+    """
+    check_implementation(impl)
+    return _key_data(_made("PRNGKey", seed))
+
+
+def clone(key: ArrayLike) -> Array:
+    """Return the same key, to be used once more on purpose.
+
+    Reference: ``jax.random.clone``.
+    """
+    keys, raw = as_keys(key)
+    return _like(random_clone_p.bind(keys)[0], raw)
+
+
+def key_data(keys: ArrayLike) -> Array:
+    """Return the words of keys: uint32, with one axis more, of size 2.
+
+    Reference: ``jax.random.key_data``.
+    """
+    return _key_data(as_keys(keys)[0])
+
+
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None
+) -> Array:
+    """Return keys, made of words as `key_data` returns them.
+
+    Reference: ``jax.random.wrap_key_data``.
+    """
+    if impl is not None and dtype is not None:
+        raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
+    check_implementation(dtype if impl is None else impl)
+    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")[0]
+
+
+def key_impl(keys: ArrayLike) -> str:
+    """Return the name of the generator that keys belong to.
+
+    Reference: ``jax.random.key_impl``.
+    """
+    as_keys(keys)
+    return "threefry2x32"
+
+
+# The columns of the primitives of keys: derivatives, batches, kernels.
+
+WORD = np.dtype(np.uint32)
+carriers[KEY] = np.dtype(np.uint64)
+
+
+def halves(keys):
+    """Return the views of the first and of the second words of keys."""
+    if not isinstance(keys.source, Buffer):
+        raise NoKernel("a key that is part of the text")
+    strides = [2 * stride for stride in keys.strides]
+    words = keys._replace(dtype=WORD, strides=tuple(strides))
+    return [words._replace(offset=2 * keys.offset + n) for n in (0, 1)]
+
+
+def enciphering(k, lowering, keys, size):
+    """Write the nodes of two words for each key and each number below `size`."""
+    key = [k.load(half) for half in halves(keys)]
+    number = k.index(len(keys.shape))
+    low, high = k.convert(number, WORD), k.number(0, key[0])
+    if size > 2**32:
+        high = k.convert(k.shift_right(number, 32), WORD)
+    return threefry2x32(k.apply, key, (high, low))
+
+
+def lower_bits(lowering, eqn, keys):
+    """Add one kernel for random numbers, which others can be fused into."""
+    out = lowering.allocate(eqn.outvars[0].aval)
+    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
+    k = KernelBuilder("random_bits", flat.shape)
+    first, second = enciphering(k, lowering, keys, size)
+    lowering.run(k, (flat, joined(k, first, second, out.dtype)))
+    return [out]
+
+
+def _key_of(number):
+    words = lax.full((2,), number, np.uint32)
+    return random_wrap_p.bind(words, impl="fry")[0]
+
+
+fillers[KEY] = _key_of
+
+
+def joined(k, first, second, dtype):
+    """Write the node of a random number of some width, made of two words."""
+    if dtype.itemsize < 8:
+        return k.convert(k.xor(first, second), dtype)
+    high = k.shift_left(k.convert(first, dtype), 32)
+    return k.apply("or", high, k.convert(second, dtype))
+
+
+def lower_split(lowering, eqn, keys):
+    """Add one kernel that stores the two words of each new key."""
+    out = lowering.allocate(eqn.outvars[0].aval)
+    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
+    k = KernelBuilder("random_split", flat.shape)
+    words = enciphering(k, lowering, keys, size)
+    return store_keys(lowering, k, words, out, flat)
+
+
+def store_keys(lowering, k, words, out, flat):
+    """Add the kernel that stores the two words of each key; return the keys."""
+    for half, word in zip(halves(flat), words):
+        k.store(half, word)
+    lowering.steps.append(Launch(*k.kernel()))
+    return [out]
+
+
+def lower_fold_in(lowering, eqn, keys, data):
+    """Add the kernel that enciphers one number under each key."""
+    k = KernelBuilder("random_fold_in", eqn.outvars[0].aval.shape)
+    key, low = [k.load(half) for half in halves(keys)], k.load(data)
+    words = threefry2x32(k.apply, key, (k.number(0, low), low))
+    out = lowering.allocate(eqn.outvars[0].aval)
+    return store_keys(lowering, k, words, out, out)
+
+
+def lower_seed(lowering, eqn, seeds):
+    """Add the kernel that cuts seeds into words."""
+    k = KernelBuilder("random_seed", seeds.shape)
+    seed = k.load(seeds)
+    high = k.shift_right(seed, 32) if seeds.dtype.itemsize == 8 else k.number(0, seed)
+    words = [k.convert(word, WORD) for word in (high, seed)]
+    out = lowering.allocate(eqn.outvars[0].aval)
+    return store_keys(lowering, k, words, out, out)
+
+
+def lower_unwrap(lowering, eqn, keys):
+    """Return the view of keys as words: one axis more."""
+    first, _ = halves(keys)
+    return [first.replace((*keys.shape, 2), (*first.strides, 1))]
+
+
+def lower_wrap(lowering, eqn, words):
+    """Return the view of words as keys, if pairs of them lie side by side."""
+    if not _in_pairs(words):
+        words = lowering.copy(words)
+    strides = tuple(stride // 2 for stride in words.strides[:-1])
+    shape, offset = words.shape[:-1], words.offset // 2
+    return [words._replace(dtype=KEY, shape=shape, strides=strides, offset=offset)]
+
+
+def _in_pairs(words):
+    *outer, last = words.strides
+    even = not any(place % 2 for place in (words.offset, *outer))
+    return isinstance(words.source, Buffer) and last == 1 and even
+
+
+PRIMITIVES = (
+    random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p,
+    random_bits_p, random_clone_p,
+)  # fmt: skip
+jvp_rules.update({p: constant_rule(p) for p in PRIMITIVES})
+python_rules.update(dict.fromkeys(PRIMITIVES, write_evaluation))
+transpose_rules.reasons.update(
+    dict.fromkeys(PRIMITIVES, "Keys and bits have no cotangents, for they do not vary.")
+)
+
+
+def _in_front(primitive):
+    """Return the vmap rule of a primitive that keeps the axes of its operand first."""
+
+    def rule(axis, args, dims, **params):
+        check_example(primitive, args, dims, **params)
+        x = move_axis(args[0], dims[0], 0)
+        return primitive.bind(x, **params), [0]
+
+    return rule
+
+
+vmap_rules.update({p: elementwise_rule(p) for p in (random_seed_p, random_fold_in_p)})
+vmap_rules.update({p: _in_front(p) for p in PRIMITIVES if p not in vmap_rules})
+kernel_rules.update({
+    random_seed_p: lower_seed, random_wrap_p: lower_wrap, random_unwrap_p: lower_unwrap,
+    random_split_p: lower_split, random_fold_in_p: lower_fold_in,
+    random_bits_p: lower_bits, random_clone_p: lambda lowering, eqn, keys: [keys],
+})  # fmt: skip
+
+
+# Bits, and what is one step from them: floats between two ends.
+
+
+@partial(jit, inline=True, static_argnums=(1, 2))
+def bits_of_key(key, bit_width, shape):
+    """Return unsigned integers, each bit of which is random."""
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)[0]
+
+
+def unit_floats(key, shape, dtype):
+    """Return floats in [0, 1): those in [1, 2) with a random mantissa, less 1."""
+    width, mantissa = dtype.itemsize * 8, finfo(dtype).nmant
+    random = bits_of_key(key, 8 if mantissa < 8 else width, shape)
+    random = lax.convert_element_type(random, f"uint{width}")
+    places = (8 if mantissa < 8 else width) - mantissa
+    one = np.ones((), dtype).view(random.dtype)
+    random = lax.shift_right_logical(random, random.dtype.type(places)) | one
+    return lax.bitcast_convert_type(random, dtype) - dtype.type(1)
+
+
+def bits(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Return unsigned integers of equal chance.
+
+    Reference: ``jax.random.bits``.
+    """
+    refuse_sharding("bits", out_sharding)
+    key, _ = check_one_key("bits", key)
+    words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
+    dtype = sampled_dtype("bits", dtype, default, np.unsignedinteger, words)
+    return bits_of_key(key, dtype.itemsize * 8, shape_asked(shape))
+
+
+def uniform(
+    key: ArrayLike,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Return floats of equal chance, from `minval` up to, and without, `maxval`.
+
+    Reference: ``jax.random.uniform``.
+    """
+    refuse_sharding("uniform", out_sharding)
+    key, _ = check_one_key("uniform", key)
+    dtype = float_dtype("uniform", dtype)
+    return _uniform(key, minval, maxval, shape_asked(shape), dtype)
+
+
+@partial(jit, static_argnums=(3, 4))
+def _uniform(key, minval, maxval, shape, dtype):
+    minval, maxval = (_as_rank(x, dtype, len(shape)) for x in (minval, maxval))
+    floats = unit_floats(key, shape, dtype)
+    return lax.max(minval, lax.reshape(floats * (maxval - minval) + minval, shape))
+
+
+def _as_rank(x, dtype, ndim):
+    return lax.broadcast_to_rank(lax.convert_element_type(x, dtype), ndim)
+
+
+# Normal floats: uniform ones, sent through the inverse of the error function.
+
+
+def normal(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Return floats or complex numbers of mean 0 and variance 1.
+
+    Reference: ``jax.random.normal``.
+    """
+    refuse_sharding("normal", out_sharding)
+    key, _ = check_one_key("normal", key)
+    words = "a float or complex dtype"
+    dtype = sampled_dtype("normal", dtype, float, np.inexact, words)
+    return _normal(key, shape_asked(shape), dtype)
+
+
+@partial(jit, static_argnums=(1, 2))
+def _normal(key, shape, dtype):
+    if dtype.kind != "c":
+        return _normal_real(key, shape, dtype)
+    real, imag = split_keys(key, (2,))
+    part = dtype.type().real.dtype
+    real, imag = (_normal_real(k, shape, part).astype(dtype) for k in (real, imag))
+    return (real + 1j * imag) / dtype.type(np.sqrt(2))
+
+
+@partial(jit, static_argnums=(1, 2))
+def _normal_real(key, shape, dtype):
+    above = np.nextafter(dtype.type(-1), dtype.type(0))
+    u = uniform(key, shape, dtype, above, dtype.type(1))
+    return lax.mul(dtype.type(np.sqrt(2)), lax.erf_inv(u))

@@ -1,0 +1,151 @@
+"""Calls for a derivative: which arguments vary, and what can be differentiated.
+
+Each check raises a TypeError that names the leaf. The calls are instances of
+`minijax.pytrees.api_util.FlatCall`.
+"""
+
+# Made from chapters/10_reverse_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+import functools
+
+import numpy as np
+
+from minijax.arrays.array import typeof
+from minijax.arrays.dtypes import is_float, is_in_force, is_inexact, name_of
+from minijax.lax.arithmetic import astype
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.argument_checks import resolve_argnums
+from minijax.pytrees.tree_operations import treedef_is_leaf
+
+
+def unit(x):
+    """Return the scalar 1 in the dtype of `x`, and as weak as it."""
+    aval = typeof(x)
+    if not is_in_force(aval.dtype):
+        return astype(1.0, aval.dtype, aval.weak_type)
+    one = np.ones((), aval.dtype)
+    return one.item() if aval.weak_type else one
+
+
+def by_argument(call, argnums, leaves):
+    """Return one tree like the argument, or a tuple of them if `argnums` is one."""
+    trees = call.args_tree.unflatten(leaves)
+    return trees if isinstance(argnums, (tuple, list)) else trees[0]
+
+
+def flat_call(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
+    """Return the `FlatCall` in which only the arguments at `argnums` vary.
+
+    Args:
+      error: the class of the error if there are not that many arguments.
+    """
+    positions = resolve_argnums(name, argnums, len(args), error=error)
+    return FlatCall(
+        name, fun, args, argnums=positions, constants=kwargs, has_aux=has_aux
+    )
+
+
+def described(what, fun, argnums):
+    """Return a decorator that names a derived function after `fun`."""
+
+    def decorate(derived):
+        derived = functools.wraps(fun)(derived)
+        name = getattr(fun, "__name__", repr(fun))
+        derived.__doc__ = (
+            f"{what} of {name} with respect to the arguments at {argnums}; takes what "
+            f"{name} takes."
+        )
+        return derived
+
+    return decorate
+
+
+def check_inputs(call, holomorphic, allow_int):
+    """Raise unless the varying arguments are complex, or real, or may be integers."""
+    for name, dtype in _inputs(call):
+        if holomorphic:
+            _require_complex(call, "inputs", name, dtype)
+        elif not (allow_int or is_inexact(dtype)):
+            raise TypeError(
+                f"{call.name} requires real- or complex-valued inputs (input dtype "
+                "that is a sub-dtype of np.inexact), but got "
+                f"{name_of(dtype)} for {name}. Pass a float; or set allow_int=True, or "
+                "use vjp, for a derivative of dtype float0."
+            )
+
+
+def check_inputs_forward(call, holomorphic):
+    """Raise unless the varying arguments are all real, or all complex."""
+    for name, dtype in _inputs(call):
+        if holomorphic:
+            _require_complex(call, "inputs", name, dtype)
+        elif not is_float(dtype):
+            raise TypeError(
+                f"{call.name} requires real-valued inputs, but {name} has dtype "
+                f"{dtype.name}. For a holomorphic function pass holomorphic=True; for "
+                "other complex inputs, or for integers, use jvp."
+            )
+
+
+def check_outputs(call, flat, holomorphic):
+    """Raise unless the results `flat` of a call are all real, or all complex."""
+    for name, dtype in _outputs(call, flat):
+        if holomorphic:
+            _require_complex(call, "outputs", name, dtype)
+        elif not is_float(dtype):
+            raise TypeError(
+                f"{call.name} requires real-valued outputs, but {name} of "
+                f"{call.fun_name} has dtype {dtype.name}. For a holomorphic function "
+                "pass holomorphic=True; for other complex outputs, or for integers, "
+                "use vjp."
+            )
+
+
+def check_outputs_forward(call, flat, holomorphic):
+    """Raise unless the results `flat` of a call are complex, if they have to be."""
+    for name, dtype in _outputs(call, flat):
+        if holomorphic:
+            _require_complex(call, "outputs", name, dtype)
+
+
+def check_scalar(call, flat):
+    """Raise unless the result `flat` of a call is one array without axes."""
+    if call.num_outs != 1 or not treedef_is_leaf(call.out_tree):
+        found = f"was {call.output(flat)!r}"
+    elif typeof(flat[0]).shape:
+        found = f"had shape: {typeof(flat[0]).shape}"
+    else:
+        return
+    raise TypeError(
+        f"Gradient only defined for scalar-output functions. Output {found}. It is "
+        f"that of {call.fun_name}; for several outputs use jacrev, jacfwd or vjp."
+    )
+
+
+def _inputs(call):
+    for i, aval in enumerate(call.avals):
+        yield _Name(call.name_of, i), aval.dtype
+
+
+def _outputs(call, flat):
+    for i, out in enumerate(flat[: call.num_outs]):
+        yield _Name(lambda i: f"result{call.out_name(i)}", i), typeof(out).dtype
+
+
+class _Name:
+    """A name that is worked out when it is printed: in errors only."""
+
+    def __init__(self, name_of, i):
+        self.name_of, self.i = name_of, i
+
+    def __str__(self):
+        return self.name_of(self.i)
+
+
+def _require_complex(call, kind, name, dtype):
+    if dtype.kind != "c":
+        raise TypeError(
+            f"{call.name} with holomorphic=True requires {kind} with complex dtype, "
+            f"but {name} has dtype {dtype.name}."
+        )

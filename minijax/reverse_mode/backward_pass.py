@@ -1,0 +1,578 @@
+"""Reverse mode: transpose rules, the backward pass, vjp and grad.
+
+A rule is called as ``rule(cotangents, *operands, **params)``, with one cotangent (or
+None, a zero) for each result, and returns one for each operand. An operand that the
+program is linear in arrives as `Linear`: its place is known, its value is not. All
+other operands arrive as values, and get None.
+
+References: ``jax.interpreters.ad.primitive_transposes``, ``jax.lax``, and the rules
+that ``jax.linear_transpose`` applies, ``jax.vjp``, ``jax.linear_transpose``; Radul et
+al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
+``jax.grad``, ``jax.value_and_grad``.
+"""
+
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax import lax
+from minijax.arrays.array import ShapedArray, typeof
+from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
+from minijax.arrays.numerics import free_axes
+from minijax.core import RuleTable
+from minijax.diagnostics.tracebacks import guarded, readers
+from minijax.forward_mode.jvp import add_tangents
+from minijax.jaxprs.jaxpr import Literal
+from minijax.jaxprs.types import fitted
+from minijax.lax.arithmetic import astype
+from minijax.linearization.linearize import linearize_flat
+from minijax.numpy.operands import as_array
+from minijax.pytrees.api_util import FlatCall, flatten_like
+from minijax.pytrees.argument_checks import check_callable, zeros_of_tangent
+from minijax.pytrees.registry import keystr
+from minijax.pytrees.tree_operations import Partial
+from minijax.pytrees.tree_util import tree_leaves_with_path
+from minijax.reverse_mode.argument_checks import (
+    by_argument,
+    check_inputs,
+    check_outputs,
+    check_scalar,
+    described,
+    flat_call,
+    unit,
+)
+from minijax.typing import P, R
+
+# Transposition of single primitives: the rule table, and makers of rules.
+
+transpose_rules = RuleTable("transpose")
+
+
+class Linear:
+    """The place of an operand that a program is linear in; it has no value.
+
+    Args:
+      aval: the `ShapedArray` of the operand.
+
+    Reference: ``jax.interpreters.ad.UndefinedPrimal``.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Linear({self.aval})"
+
+
+def transposes(primitive, *parts, bilinear=False):
+    """Give a primitive with one result its transpose rule, operand by operand.
+
+    Args:
+      primitive: the primitive.
+      *parts: for each operand a function from the cotangent of the result, the operands
+        and the parameters to the cotangent of that operand; None if the primitive is
+        not linear in it.
+      bilinear: whether it is linear in each operand by itself, as a product is, instead
+        of in all of them together, as a sum is.
+    """
+
+    def rule(cotangents, *operands, **params):
+        [ct] = cotangents
+        linear = [isinstance(operand, Linear) for operand in operands]
+        refuse_nonlinear(primitive, parts, linear, bilinear)
+        return [
+            part(ct, *operands, **params) if is_linear else None
+            for part, is_linear in zip(parts, linear)
+        ]
+
+    transpose_rules[primitive] = rule
+
+
+def refuse_nonlinear(primitive, parts, linear, bilinear):
+    """Raise if a program claims to be linear in operands that `primitive` is not."""
+    places = [i for i, is_linear in enumerate(linear) if is_linear]
+    if any(parts[i] is None for i in places) or (bilinear and len(places) > 1):
+        raise NotImplementedError(
+            f"The transpose rule of '{primitive}' is not implemented for the linear "
+            f"operands {places}: '{primitive}' is not linear in them. Only linear "
+            "functions can be transposed; minijax.vjp differentiates the others first."
+        )
+
+
+def elementwise_transposes(primitive, *parts, bilinear=False):
+    """Give an elementwise primitive its rule; the arguments are those of `transposes`.
+
+    The parts need not think of shapes: where an operand was stretched, its cotangent is
+    summed.
+    """
+
+    def fitted(i, part):
+        return lambda ct, *xs, **params: unbroadcast(part(ct, *xs, **params), xs[i])
+
+    fitting = [part and fitted(i, part) for i, part in enumerate(parts)]
+    transposes(primitive, *fitting, bilinear=bilinear)
+
+
+transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
+
+
+def unbroadcast(ct, operand):
+    """Sum a cotangent over the axes along which its operand was stretched.
+
+    Args:
+      ct: array of the shape of an elementwise result.
+      operand: `Linear`; a scalar, or of the rank of `ct` with 1 where it stretched.
+
+    Returns:
+      An array of the shape of `operand`.
+    """
+    small, large = operand.aval.shape, typeof(ct).shape
+    axes = [i for i, size in enumerate(large) if not small or small[i] != size]
+    return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
+
+
+# Transpose rules: how each linear primitive hands a cotangent back to its operands.
+
+
+def transpose_eqn(eqn, cotangents, operands):
+    """Transpose one equation of a linear program.
+
+    Args:
+      eqn: a `JaxprEqn`.
+      cotangents: for each of its results an array, or None for zero.
+      operands: for each of its operands the value, or a `Linear`.
+
+    Returns:
+      For each operand an array, or None: zero, or not linear.
+    """
+    return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
+
+
+elementwise_transposes(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+elementwise_transposes(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+elementwise_transposes(lax.sub_p, lambda ct, x, y: ct, lambda ct, x, y: lax.neg(ct))
+elementwise_transposes(lax.div_p, lambda ct, x, y: lax.div(ct, y), None)
+elementwise_transposes(
+    lax.mul_p,
+    lambda ct, x, y: lax.mul(ct, y),
+    lambda ct, x, y: lax.mul(x, ct),
+    bilinear=True,
+)
+
+
+def unsum(ct, x, axes):
+    """Transpose a sum: every element that went in gets the whole cotangent."""
+    kept = [i for i in range(x.aval.ndim) if i not in axes]
+    return lax.broadcast_in_dim(ct, x.aval.shape, kept)
+
+
+transposes(lax.reduce_sum_p, unsum)
+
+
+def unstretch(ct, x, shape, broadcast_dimensions):
+    """Transpose a broadcast: sum over the axes that were made or stretched."""
+    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
+    kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
+    made = [d for d in range(len(shape)) if d not in kept]
+    return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
+
+
+transposes(lax.broadcast_in_dim_p, unstretch)
+
+
+transposes(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
+transposes(lax.squeeze_p, lambda ct, x, dimensions: lax.expand_dims(ct, dimensions))
+transposes(
+    lax.transpose_p, lambda ct, x, permutation: lax.transpose(ct, inverse(permutation))
+)
+transposes(lax.rev_p, lambda ct, x, dimensions: lax.rev(ct, dimensions))
+
+
+def inverse(permutation):
+    """Return the permutation that undoes `permutation`."""
+    return sorted(range(len(permutation)), key=permutation.__getitem__)
+
+
+def unconvert(ct, x, new_dtype, weak_type):
+    """Transpose a conversion: convert back, by way of the real part if need be."""
+    old = x.aval
+    if new_dtype.kind == "c" and old.dtype.kind != "c":
+        ct = lax.real(ct)
+    return astype(ct, old.dtype, old.weak_type)
+
+
+transposes(lax.convert_element_type_p, unconvert)
+
+
+def zero(x, may_be_weak=True):
+    """Return a scalar zero of the dtype of `x`, weak if `x` is and it may be."""
+    aval = typeof(x)
+    return astype(0.0, aval.dtype, may_be_weak and aval.weak_type)
+
+
+def select_n_transpose(cotangents, which, *cases):
+    """Transpose a choice: each case gets the cotangent where it was chosen."""
+    [ct] = cotangents
+    shape, nothing = typeof(ct).shape, zero(ct)
+    if shape:
+        nothing = lax.full(shape, nothing)
+
+    def where_chosen(i, case):
+        if not isinstance(case, Linear):
+            return None
+        return lax.select_n(
+            which, *(ct if i == j else nothing for j in range(len(cases)))
+        )
+
+    return [None, *(where_chosen(i, case) for i, case in enumerate(cases))]
+
+
+transpose_rules[lax.select_n_p] = select_n_transpose
+
+
+def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype):
+    """Transpose a matrix product in one factor: multiply the cotangent by the other.
+
+    Args:
+      ct: array with the axes (batch, free of lhs, free of rhs).
+      linear, known: the two factors, the first of them `Linear`.
+      contract, batch: for each of the two, in this order, the axes of either kind.
+      ct_contract: the axes of `ct` that came from the free axes of `known`.
+      result_dtype: the `preferred_element_type` of the product.
+
+    Returns:
+      The cotangent of `linear`. Summing `ct` and `known` over the free axes of the
+      latter leaves (batch, free, contracted) axes, which are put in order.
+    """
+    ct_batch = range(len(batch[0]))
+    free = free_axes(linear.aval.ndim, contract[0], batch[0])
+    known_free = free_axes(typeof(known).ndim, contract[1], batch[1])
+    numbers = (ct_contract, known_free), (ct_batch, batch[1])
+    known = with_dtype(known, typeof(ct).dtype)
+    product = lax.dot_general(ct, known, numbers, None, result_dtype)
+    # Its last axes are the contracted ones of `known`, in the order they have there.
+    contracted = [contract[0][i] for i in inverse(contract[1])]
+    order = inverse([*batch[0], *free, *contracted])
+    return with_dtype(lax.transpose(product, order), linear.aval.dtype)
+
+
+def with_dtype(x, dtype):
+    """Return `x` in another dtype, or as it is if it has that dtype."""
+    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+    """Transpose a matrix product in its left factor."""
+    contract, batch = dimension_numbers
+    of_rhs = range(lhs.aval.ndim - len(contract[0]), typeof(ct).ndim)
+    return dot_transpose(ct, lhs, rhs, contract, batch, of_rhs, preferred_element_type)
+
+
+def dot_rhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+    """Transpose a matrix product in its right factor."""
+    contract, batch = (pair[::-1] for pair in dimension_numbers)
+    of_lhs = range(len(batch[0]), typeof(lhs).ndim - len(contract[1]))
+    return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, preferred_element_type)
+
+
+transposes(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
+
+
+# Reverse mode: a linear program runs backwards, from cotangents to cotangents.
+
+
+class Totals(dict):
+    """The cotangents that have arrived so far: from variables to sums."""
+
+    def add(self, atom, ct):
+        """Add an array, or None for zero, to what has arrived at `atom`."""
+        if ct is not None and not isinstance(atom, Literal):
+            ct = fitted.value(ct, atom)
+            self[atom] = add_tangents(self.get(atom), ct)
+
+    def take(self, variables):
+        """Return what has arrived at `variables`, and forget it."""
+        return [self.pop(variable, None) for variable in variables]
+
+
+def linear_eqns(jaxpr, consts, operands):
+    """Evaluate what can be evaluated of a jaxpr, and list what cannot.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      consts: the values of its constants.
+      operands: for each input its value, or a `Linear`.
+
+    Returns:
+      A list of ``(eqn, operands)`` for each equation with a `Linear` operand, in order.
+    """
+    env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, operands))
+    linear = []
+    for eqn in jaxpr.eqns:
+        xs = [x.value if isinstance(x, Literal) else env[x] for x in eqn.invars]
+        if any(isinstance(x, Linear) for x in xs):
+            linear.append((eqn, xs))
+            results = [Linear(var.aval) for var in eqn.outvars]
+        else:
+            results = eqn.primitive.bind(*xs, **eqn.params)
+        env.update(zip(eqn.outvars, results))
+    return linear
+
+
+def backward_pass(jaxpr, consts, operands, cotangents):
+    """Transpose a jaxpr: send cotangents from its results to its linear inputs.
+
+    The equations are transposed from the last to the first. When the turn of one comes,
+    all equations that use its results are done, so their cotangents are complete.
+
+    Args:
+      jaxpr: a `Jaxpr`, linear in those inputs that are `Linear` in `operands`.
+      consts: the values of its constants.
+      operands: for each input its value, or a `Linear`.
+      cotangents: for each result an array, or None for zero.
+
+    Returns:
+      For each input an array of its shape, or None: zero, or not linear.
+    """
+    totals = Totals()
+    for atom, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        totals.add(atom, ct)
+    for eqn, xs in reversed(linear_eqns(jaxpr, consts, operands)):
+        cts = totals.take(eqn.outvars)
+        if any(ct is not None for ct in cts):
+            arrived = transpose_eqn(eqn, cts, xs)
+            for atom, ct in zip(eqn.invars, arrived, strict=True):
+                totals.add(atom, ct)
+    arrived = totals.take(jaxpr.invars)
+    return [ct if isinstance(x, Linear) else None for ct, x in zip(arrived, operands)]
+
+
+def vjp_flat(f, primals, num_outs=None):
+    """Run a function forwards, and get ready to run its derivative backwards.
+
+    Args:
+      f: a function from arrays to a list: its results, perhaps followed by other data.
+      primals: list of arrays and scalars.
+      num_outs: a function that returns, once `f` has run, how many of the items are
+        results; without it, all are.
+
+    Returns:
+      The list that `f` returned, and a function from the list of the cotangents of the
+      results (None for zero) to that of the cotangents of `primals`, all arrays.
+    """
+    avals = list(map(typeof, primals))
+    moving = [i for i, aval in enumerate(avals) if is_inexact(aval.dtype)]
+    outs, jaxpr, consts = linearize_flat(f, primals, num_outs)
+    return outs, Partial(Pullback(jaxpr, moving, avals), consts)
+
+
+class Pullback:
+    """A linear program that is run backwards.
+
+    Args:
+      jaxpr: the program, a `Jaxpr`.
+      moving: for each of its inputs, the position of the argument that it belongs to.
+      avals: the abstract values of all arguments.
+    """
+
+    def __init__(self, jaxpr, moving, avals):
+        self.jaxpr, self.moving, self.avals = jaxpr, moving, avals
+
+    def __call__(self, consts, cotangents):
+        """Return an array for each argument; ``float0`` zeros for integers, booleans.
+
+        Args:
+          consts: the values of the constants of the program.
+          cotangents: for each of its results an array, or None for zero.
+        """
+        places = [Linear(var.aval) for var in self.jaxpr.invars]
+        arrived = backward_pass(self.jaxpr, consts, places, cotangents)
+        found = dict(zip(self.moving, arrived))
+        return [
+            dense_cotangent(aval, found.get(i)) for i, aval in enumerate(self.avals)
+        ]
+
+
+for reader in (linear_eqns, backward_pass):  # errors in a rule name the user's line
+    readers.add(reader)
+
+
+def dense_cotangent(aval, ct):
+    """Return a cotangent as an array: zeros of the right kind where it is None."""
+    if ct is not None:
+        return as_array(ct)
+    zeros = zeros_of_tangent(aval)
+    return fitted.value(zeros, aval) if is_inexact(aval.dtype) else zeros
+
+
+def is_float0(x):
+    """Return whether `x` is an array of the empty dtype ``float0``."""
+    return getattr(x, "dtype", None) == float0
+
+
+class PullbackOnTrees:
+    """A pullback that takes a tree of cotangents and returns a tuple of them.
+
+    Args:
+      kind: what it is called in messages: ``"vjp"`` or ``"transpose"``.
+      call: the `FlatCall` of the function.
+      out_avals: the abstract values of the function's results.
+      error: the class of errors about cotangents.
+    """
+
+    def __init__(self, kind, call, out_avals, error):
+        self.name = f"the {kind} function of {call.fun_name}"
+        self.in_tree, self.out_tree = call.args_tree, call.out_tree
+        self.out_avals, self.error = out_avals, error
+
+    @guarded
+    def __call__(self, pullback, *cotangents):
+        """Check the cotangents, pull them back, put the arguments' together."""
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"{self.name} takes one argument, a tree of cotangents like the "
+                f"function's result, but it was called with {len(cotangents)}."
+            )
+        given, expected = f"the argument of {self.name}", "the function's result"
+        leaves = flatten_like(self.out_tree, *cotangents, given, expected, self.error)
+        for i, ct in enumerate(leaves):
+            self._check(i, ct, leaves)
+        pairs = zip(leaves, self.out_avals)
+        flat = [None if self._dtype(y.dtype) == float0 else ct for ct, y in pairs]
+        return self.in_tree.unflatten(pullback(flat))
+
+    def _check(self, i, ct, leaves):
+        given = ShapedArray(ct.shape, float0) if is_float0(ct) else typeof(ct)
+        dtype = self._dtype(self.out_avals[i].dtype)
+        fits = dtype in (given.dtype, float0)  # nothing comes of what is of float0
+        if not fits or given.shape != self.out_avals[i].shape:
+            path, _ = tree_leaves_with_path(self.out_tree.unflatten(leaves))[i]
+            expected = self.out_avals[i].update(dtype=dtype)
+            raise self.error(
+                f"{self.name}: the cotangent of result{keystr(path)} has to be of type "
+                f"{spell(expected)}, because the result is of type "
+                f"{spell(self.out_avals[i])}, but it is of type {spell(given)}."
+            )
+
+    def _dtype(self, dtype):
+        return dtype if self.error is TypeError else tangent_dtype(dtype)
+
+
+def spell(aval):
+    """Return a type as messages write it, such as ``float32[3]``."""
+    name = "float0" if aval.dtype == float0 else aval.dtype.name
+    return f"{name}[{','.join(map(str, aval.shape))}]"
+
+
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return the value of a function and the function that pulls cotangents back.
+
+    Args:
+      fun: a function of arrays, scalars and trees of them.
+      *primals: its arguments.
+      has_aux: whether `fun` returns a pair ``(result, aux)``.
+
+    Returns:
+      The pair ``(result, vjp_fun)``; with `has_aux` the triple ``(result, vjp_fun,
+      aux)``. `vjp_fun` takes one tree with the structure, shapes and dtypes of the
+      result and returns a tuple with a tree for each of `primals`: the vector-Jacobian
+      product. It may be called again and again, and is itself a tree of arrays.
+
+    Raises:
+      TypeError: if `fun` cannot be called or a leaf is no array or scalar.
+      ValueError: from `vjp_fun`, if the cotangents do not fit the result.
+
+    Reference: ``jax.vjp``.
+    """
+    call = FlatCall("vjp", fun, primals, has_aux=has_aux)
+    flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
+    avals = list(map(typeof, flat[: call.num_outs]))
+    on_trees = PullbackOnTrees("vjp", call, avals, ValueError)
+    result = call.output(flat), Partial(on_trees, pullback)
+    return (*result, call.aux(flat)) if has_aux else result
+
+
+# Gradients: the reverse derivative of a function with a single result.
+
+
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[R, Any]]:
+    """Return a function that computes the value of `fun` and its gradient.
+
+    Args:
+      fun: a function of arrays, scalars and trees of them, whose result is a scalar.
+      argnums: the position of the argument to differentiate with respect to, or a
+        tuple of positions.
+      has_aux: whether `fun` returns a pair ``(value, aux)``.
+      holomorphic: whether `fun` is a complex-differentiable function of complex
+        arguments.
+      allow_int: whether the arguments may hold integers and booleans, for which the
+        gradient has zeros of dtype ``float0``.
+
+    Returns:
+      A function of the arguments of `fun`. It returns a pair: the value (with `has_aux`
+      the pair ``(value, aux)``) and the gradient, which has the structure, shapes and
+      dtypes of the argument, or is a tuple of such trees if `argnums` is one.
+
+    Raises:
+      TypeError: from that function, if the value is no real scalar, or if a leaf of the
+        arguments is no real or complex array.
+
+    Reference: ``jax.value_and_grad``.
+    """
+    check_callable(fun)
+
+    @described("Value and gradient", fun, argnums)
+    def value_and_grad_f(*args, **kwargs):
+        call = flat_call("grad", fun, args, kwargs, argnums, has_aux)
+        check_inputs(call, holomorphic, allow_int)
+        flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
+        check_scalar(call, flat)
+        check_outputs(call, flat, holomorphic)
+        gradient = by_argument(call, argnums, pullback([unit(flat[0])]))
+        value = call.output(flat)
+        return ((value, call.aux(flat)) if has_aux else value), gradient
+
+    return value_and_grad_f
+
+
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that computes the gradient of `fun`.
+
+    Args:
+      fun, argnums, has_aux, holomorphic, allow_int: as for `value_and_grad`.
+
+    Returns:
+      A function of the arguments of `fun` that returns the gradient; with `has_aux` the
+      pair ``(gradient, aux)``.
+
+    Raises:
+      TypeError: as for `value_and_grad`.
+
+    Reference: ``jax.grad``.
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @described("Gradient", fun, argnums)
+    def grad_f(*args, **kwargs):
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return grad_f

@@ -1,0 +1,236 @@
+"""How a scan runs: in emitted Python, as a whole outside of jit, one by one.
+
+References: ``jax.lax.scan``, ``jax.lax.scan``, which compiles its loop in any case,
+``jax.custom_batching.sequential_vmap``, ``jax.extend.core.primitives``.
+"""
+
+# Made from chapters/16_scan_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+from collections import Counter
+from collections.abc import Callable
+
+from minijax.arrays.array import typeof
+from minijax.batching.vmap import move_axis
+from minijax.callbacks.host_calls import one_by_one, vmap_methods
+from minijax.control_flow.conditionals import cond_p as cond_p
+from minijax.control_flow.while_loops import while_p as while_p
+from minijax.core import impl_rules
+from minijax.custom_derivatives.custom_vmap import custom_vmap
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Var
+from minijax.jitting.compilation import backend_name, run_program
+from minijax.jitting.stages import cost_analysis, cost_rules
+from minijax.python_backend.codegen import python_rules
+from minijax.python_backend.codegen_rules import hand_over
+from minijax.pytrees.tree_util import tree_flatten, tree_map
+from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_rules,
+    merge,
+    only,
+    partition,
+    stage,
+)
+from minijax.rematerialization.remat import (
+    Keeping,
+    keep_results,
+    keep_rules,
+    keeping,
+    keeps,
+)
+from minijax.scans.loops import scan
+from minijax.scans.scan import bind_scan, row_aval, stacked_aval, step_by_step
+from minijax.scans.scan import scan_p as scan_p
+from minijax.scans.step import groups, made_for, needed_step, row_step
+
+# A scan in emitted Python: a for loop, and an array for each of the ys.
+
+
+def write_scan(writer, eqn, operands, results):
+    """Write a scan as a loop.
+
+    Args:
+      writer: the `PythonWriter` of the function.
+      eqn: the equation.
+      operands: expressions of its operands.
+      results: the names of its results.
+    """
+    program, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
+    consts, carry, xs = groups(operands, eqn.params["num_consts"], num_carry)
+    state, ys = groups(results, num_carry)
+    state = [writer.name("carry") if name == "_" else name for name in state]
+    writer.assign(state, carry)
+    stacks, twins = _write_stacks(writer, eqn, ys)
+    step = writer.name("step")
+    with writer.block(f"for {step} in {_range_of_rows(**eqn.params)}:"):
+        rows = _write_rows(writer, program, xs, step)
+        carry, rows = groups(writer.inline(program, consts + state + rows), num_carry)
+        for y, place in stacks.items():
+            writer.line(f"{y}[{step}] = {rows[place]}")
+        hand_over(writer, program, carry, state)
+    writer.assign(*twins)
+
+
+python_rules[scan_p] = write_scan
+
+
+def _range_of_rows(length, reverse, **params):
+    return f"range({length - 1}, -1, -1)" if reverse else f"range({length})"
+
+
+def _write_stacks(writer, eqn, ys):
+    """Write empty arrays for the ys.
+
+    Returns:
+      A dictionary from their names to the places of the rows that go there; and two
+      lists of names, of ys that would be filled with the same rows, and of the others.
+    """
+    num_carry, stacks, first = eqn.params["num_carry"], {}, {}
+    rows = eqn.params["jaxpr"].outvars[num_carry:]
+    for place, (y, row, var) in enumerate(zip(ys, rows, eqn.outvars[num_carry:])):
+        if y != "_" and first.setdefault(row, y) == y:
+            dtype = writer.dtype(var.aval.dtype)
+            writer.line(f"{y} = np.empty({var.aval.shape}, {dtype})")
+            stacks[y] = place
+    twins = [(y, first[row]) for y, row in zip(ys, rows) if y not in ("_", *stacks)]
+    return stacks, [*zip(*twins)] or [(), ()]
+
+
+def _write_rows(writer, program, xs, step):
+    """Write what takes the row of a step, and return expressions of the rows."""
+    uses = Counter([*program.outvars, *(x for eqn in program.eqns for x in eqn.invars)])
+    rows = []
+    for x, var in zip(xs, program.invars[len(program.invars) - len(xs) :]):
+        rows.append(f"{x}[{step}]")
+        if uses[var] > 1:
+            row = writer.name("row")
+            writer.line(f"{row} = {rows.pop()}")
+            rows.append(row)
+    return rows
+
+
+# A scan as one equation: its program outside of `jit`, its dead code, its costs.
+
+
+@remembered
+def program_of_scan(step, length, reverse, num_consts, num_carry, unroll):
+    """Return the program of one equation, a scan.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      length, reverse, num_consts, num_carry, unroll: the other parameters of the scan.
+    """
+    how = {"length": length, "reverse": reverse, "unroll": unroll}
+    consts, carry, rows = groups(step.in_avals, num_consts, num_carry)
+    xs = [stacked_aval(row, length) for row in rows]
+    step = ClosedJaxpr(step.jaxpr, step.consts)  # a memory must not hold its key
+
+    def program(*args):
+        operands = groups(args, num_consts, num_carry)
+        return sum(bind_scan(step, *operands, **how), [])
+
+    return stage(program, consts + carry + xs)
+
+
+_parameters = "length", "reverse", "num_consts", "num_carry", "unroll"
+
+
+def _run_whole(*args, jaxpr, **params):
+    if backend_name() == "interpreter":
+        return step_by_step(*args, jaxpr=jaxpr, **params)
+    key = [params[name] for name in _parameters]
+    return run_program(program_of_scan(jaxpr, *key), args, name="scan")
+
+
+impl_rules.supersede(scan_p, step_by_step, _run_whole)
+
+
+def one_per_step(primitive, axis, args, dims, params):
+    """Bind a primitive in a scan over the examples."""
+    is_mapped = [dim is not None for dim in dims]
+    consts, examples = partition(is_mapped, args)
+    dims = only(is_mapped, dims)
+    examples = [move_axis(x, dim, 0) for x, dim in zip(examples, dims)]
+
+    def step(*flat):
+        shared, rows = groups(flat, len(consts))
+        return primitive.bind(*merge(is_mapped, shared, rows), **params)
+
+    avals = [typeof(x) for x in consts] + [row_aval(typeof(x)) for x in examples]
+    how = {"length": axis.size, "reverse": False, "unroll": 1}
+    _, ys = bind_scan(stage(step, avals), consts, [], examples, **how)
+    return ys, [0] * len(ys)
+
+
+vmap_methods.supersede("sequential", one_by_one, one_per_step)
+
+
+def _dce(eqn, used):
+    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = groups(kept, *sizes)
+    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
+    return eqn.replace(
+        invars=only(kept, eqn.invars),
+        outvars=only(used, eqn.outvars),
+        params=eqn.params | changes,
+    )
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+dce_rules[scan_p] = _dce
+cost_rules[scan_p] = _cost
+
+
+def _keep(eqn, policy):
+    step = keeping(eqn.params["jaxpr"], policy)
+    if keeps(policy, eqn) or not step.kept:
+        return keep_results(eqn, policy)
+    length, params = eqn.params["length"], eqn.params
+    rows = [Var(stacked_aval(var.aval, length)) for var in step.kept]
+    now = eqn.replace(
+        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.now}
+    )
+    again = eqn.replace(
+        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.again}
+    )
+    again = dce_rules[scan_p](again, (True,) * len(again.outvars))
+    return Keeping(now, again, rows)
+
+
+keep_rules[scan_p] = _keep
+
+
+# Functions whose batch is a loop over the examples.
+
+
+def sequential_vmap(f: Callable) -> custom_vmap:
+    """Return a function whose batch is a loop over the examples.
+
+    Args:
+      f: a function of trees of arrays.
+
+    Reference: ``jax.custom_batching.sequential_vmap``.
+    """
+    f = custom_vmap(f)
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, *args):
+        leaves, tree = tree_flatten(list(args))
+        batched = tree.flatten_up_to(in_batched)
+        shared, rows = partition(batched, leaves)
+
+        def one(row):
+            return f(*tree.unflatten(merge(batched, shared, row)))
+
+        out = scan(made_for(row_step, one), (), rows)[1]
+        return out, tree_map(lambda leaf: True, out)
+
+    return f
+
+
+# Primitives of branches and loops.

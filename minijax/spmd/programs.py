@@ -1,0 +1,350 @@
+"""A backend for arrays in parts; sharding constraints, and resharding.
+
+References: the SPMD executables of XLA, ``in_shardings``, ``out_shardings`` of
+``jax.jit``, ``jax.lax.with_sharding_constraint``, ``jax.sharding.reshard``.
+"""
+
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+from functools import partial
+from operator import mod
+from typing import Any
+
+from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.devices import Sharding, completions, default_placement
+from minijax.arrays.transfer import device_put, device_put_p
+from minijax.batching.vmap import vmap_rules
+from minijax.core import impl_rules
+from minijax.forward_mode.jvp import jvp_rules, linear_rule
+from minijax.jaxprs.jaxpr import eval_jaxpr, make_jaxpr
+from minijax.jaxprs.types import Latest, struct_of
+from minijax.jitting.compilation import (
+    backends,
+    default_backends,
+    device_askers,
+    program_placed,
+)
+from minijax.kernels.lowering import kernel_rules
+from minijax.python_backend.codegen import python_rules
+from minijax.pytrees.tree_operations import flatten_axes
+from minijax.pytrees.tree_util import tree_flatten
+from minijax.rematerialization.caching import Once, remembered
+from minijax.rematerialization.jaxpr_transforms import has_effects
+from minijax.reverse_mode.backward_pass import transposes
+from minijax.sharding.manual_axes import sharding_of_type
+from minijax.sharding.named_sharding import (
+    AbstractMesh,
+    PartitionSpec,
+    get_mesh,
+    lies_like,
+    operations_together,
+)
+from minijax.sharding.named_sharding import NamedSharding as NamedSharding
+from minijax.sharding.named_sharding import set_mesh as set_mesh
+from minijax.sharding.shard_map import MeshProgram, entries, mesh_program
+from minijax.sharding.visualization import inspect_sharding_p
+from minijax.spmd.lockstep import (
+    InStep,
+    compute_in_parts,
+    cuts_of,
+    elsewhere,
+    fits_in_step,
+    fits_replicas,
+    mesh_of,
+    notes_here,
+    noting,
+    on_first,
+    spec_of,
+)
+from minijax.spmd.partitioner import (
+    constrain,
+    constrain_piece,
+    program_of_device,
+    sharding_constraint_p,
+    sharding_rules,
+    whole_shape,
+)
+
+# A backend for arrays in parts: programs are written anew for the ways they are cut.
+
+
+class Plan:
+    """A program of one device, for inputs that are cut in one way.
+
+    Args:
+      closed, mesh, specs: see `program_of_device`.
+      name: what the program is called.
+    """
+
+    def __init__(self, closed, mesh, specs, name):
+        with noting(mesh) as notes:
+            local, outs = program_of_device(closed, mesh, specs)
+        self.mesh, self.name, self.gatherings = mesh, name, notes.lines
+        self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
+        make = mesh_program if fits_replicas(local.jaxpr, mesh) else InStep
+        in_step = make is not InStep or fits_in_step(local.jaxpr)
+        if has_effects(local.jaxpr) or not in_step:
+            make, local, self.gatherings = partial(on_first, name), closed, []
+        self.local, run = local, make(local, mesh, self.ins, self.outs)
+        self.run = elsewhere(run, notes.asked) if any(notes.asked) else run
+
+    @property
+    def text(self):
+        """How inputs and results are cut, what was gathered, the program of one."""
+        head = f"{self.name} on {self.mesh}: {[*self.ins]} -> {[*self.outs]}"
+        return "\n".join([head, *self.gatherings, str(self.local)])
+
+
+class SpreadProgram:
+    """Runs a program on all devices of a mesh, written anew for each way to cut inputs.
+
+    Args:
+      closed: a `ClosedJaxpr`, for whole arrays.
+      name: what the program is called.
+    """
+
+    platforms, placement = ("mesh",), None
+
+    def __init__(self, closed, name="program"):
+        self.closed, self.name, self._plans = closed, name, Once()
+        self._last: tuple = [], None
+
+    @property
+    def text(self):
+        """The programs of one device that were written so far, or that of all."""
+        plans = self._plans.values.values()
+        return "\n\n".join(x.text for x in plans) or str(self.closed.jaxpr)
+
+    def __call__(self, *args):
+        arrays = list(map(asarray_impl, args))
+        last, places = self._last, [self.placement, *[x.placement for x in arrays]]
+        if places != last[0]:
+            last = self._last = places, self._plan(arrays)
+        return last[1].run(arrays)
+
+    def entry_at(self, places):
+        """Return the `Entry` for arrays at placements that came last, or None."""
+        (known, plan), default = self._last, default_placement()
+        program = plan and plan.run
+        came = {None: default, default: self.placement}  # it was brought here
+        found = [self.placement, *[came.get(place, place) for place in places]]
+        if known != found or type(program) is not MeshProgram:
+            return None
+        rows = zip(places, program.in_placements, self.closed.in_avals)
+        alike = all(
+            to.sharding.is_fully_replicated if place in came
+            else lies_like(place, to, aval.ndim) for place, to, aval in rows
+        )  # fmt: skip
+        return entries.value(program) if alike else None
+
+    def _plan(self, arrays):
+        mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)
+        specs = tuple([cuts_of(x.sharding, mesh, x.ndim) for x in arrays])
+        key = self.closed, mesh, specs, self.name
+        return self._plans.get(key, lambda: Plan(*key))
+
+
+backends["spmd"] = SpreadProgram
+default_backends["mesh"] = Latest("spmd")
+operations_together.value = compute_in_parts
+
+
+# Sharding constraints: their rules, and those at the ends of a jitted function.
+
+
+def constrain_anywhere(primitive, piece, sharding, **params):
+    """Cut a value as it is asked for; on another mesh, note what is asked."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh != notes_here().mesh:
+        counts = sharding.divisions(len(piece.spec))
+        fits = not any(map(mod, whole_shape(piece), counts))
+        return [piece._replace(asked=sharding) if fits else piece]
+    return constrain_piece(primitive, piece, sharding, **params)
+
+
+sharding_rules.supersede(sharding_constraint_p, constrain_piece, constrain_anywhere)
+
+
+def _put_pieces(primitive, *pieces, devices, **params):
+    pairs = zip(pieces, devices)
+    return [
+        constrain_anywhere(primitive, piece, wanted)[0]
+        if isinstance(wanted, NamedSharding) else piece
+        for piece, wanted in pairs
+    ]  # fmt: skip
+
+
+sharding_rules[device_put_p] = _put_pieces
+
+
+def _inspect_piece(primitive, piece, callback):
+    callback(NamedSharding(notes_here().mesh, spec_of(piece.spec)))
+    return []
+
+
+sharding_rules[inspect_sharding_p] = _inspect_piece
+
+
+def _batched(axis, args, dims, sharding, **params):
+    [x], [dim] = args, dims
+    if isinstance(sharding, NamedSharding) and dim is not None:
+        parts = list(sharding.spec)
+        if dim < len(parts):
+            parts.insert(dim, None)
+        sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
+    return sharding_constraint_p.bind(x, sharding=sharding, **params), dims
+
+
+impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
+    device_put(x, sharding)
+]
+jvp_rules[sharding_constraint_p] = linear_rule(sharding_constraint_p)
+transposes(
+    sharding_constraint_p,
+    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
+)
+vmap_rules[sharding_constraint_p] = _batched
+python_rules[sharding_constraint_p] = lambda writer, eqn, operands, results: (
+    writer.assign(results, operands)
+)
+kernel_rules[sharding_constraint_p] = lambda lowering, eqn, x: [x]
+device_askers[sharding_constraint_p] = lambda params: [params["sharding"]._device]
+device_askers[device_put_p] = lambda params: [
+    each._device for each in params["devices"] if isinstance(each, NamedSharding)
+]
+
+
+# with_sharding_constraint, and names of meshes at the top of the package.
+
+
+def completed(name, spec):
+    """Return the sharding of a specification, on the mesh of the context.
+
+    Raises:
+      RuntimeError: if there is none.
+    """
+    mesh = get_mesh()
+    if mesh.empty:
+        raise RuntimeError(
+            f"{name} requires a non-empty mesh in context if you are passing "
+            "`PartitionSpec`s. You can define a context mesh via "
+            "`minijax.set_mesh(mesh)`, or provide a NamedSharding."
+        )
+    return NamedSharding(mesh, spec)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Return `x`, cut as it is asked for; a compiled program computes it so.
+
+    Args:
+      x: a tree of arrays.
+      shardings: a `Sharding`, a `PartitionSpec` for the mesh of the context, or a tree
+        of them that is a prefix of `x`; None leaves it open.
+
+    Raises:
+      RuntimeError: if there is no mesh in the context and one is needed.
+      ValueError: if a specification has more axes than an array.
+
+    Reference: ``jax.lax.with_sharding_constraint``.
+    """
+    name, (leaves, tree) = "with_sharding_constraint", tree_flatten(x)
+    wanted = flatten_axes(name, shardings, x)
+    return tree.unflatten(map(_constrain_leaf, leaves, wanted))
+
+
+def _constrain_leaf(x, wanted):
+    if wanted is None:
+        return x
+    if isinstance(wanted, PartitionSpec):
+        wanted = completed("with_sharding_constraint", wanted)
+    if not isinstance(wanted, Sharding):
+        raise TypeError(f"A sharding or a PartitionSpec is expected, got {wanted!r}.")
+    return constrain(x, wanted)
+
+
+@remembered
+def _placed(closed, ins, outs):
+    """Return a program with constraints at its ends, where shardings are named."""
+
+    def program(*args):
+        given = map(_at_end, args, ins)
+        return list(map(_at_end, eval_jaxpr(closed.jaxpr, closed.consts, *given), outs))
+
+    return make_jaxpr(program)(*map(struct_of, closed.in_avals))
+
+
+def _at_end(x, sharding):
+    if not isinstance(sharding, NamedSharding):
+        return x
+    sharding.shard_shape(typeof(x).shape)
+    return constrain(x, sharding)
+
+
+def placed_program(closed, params):
+    """Return a program that brings operands and results where its call says it."""
+    ins = params.get("in_shardings", (None,) * len(closed.in_avals))
+    outs = params.get("out_shardings", (None,) * len(closed.out_avals))
+    named = any(isinstance(x, NamedSharding) for x in (*ins, *outs))
+    return _placed(closed, ins, outs) if named else closed
+
+
+completions[PartitionSpec] = completed
+program_placed.value = placed_program
+
+
+def _unsharded(aval):
+    """Return the sharding of a type that no mesh cuts, by a mesh without axes."""
+    spec = PartitionSpec(*[None] * aval.ndim)
+    return NamedSharding(AbstractMesh((), ()), spec)
+
+
+sharding_of_type.value = _unsharded
+
+
+# Arrays cut in another way.
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Return arrays cut in another way, in a program or outside of one.
+
+    Args:
+      xs: a tree of arrays.
+      out_shardings: a `NamedSharding`, a `PartitionSpec` for the mesh of the context,
+        or a tree of them that is a prefix of `xs`.
+
+    Raises:
+      ValueError: if there is no mesh, no sharding, or the parts would not be equal.
+      TypeError: for a sharding without a mesh.
+
+    Reference: ``jax.sharding.reshard``.
+    """
+    leaves, tree = tree_flatten(xs)
+    wanted = flatten_axes("reshard out_shardings", out_shardings, xs)
+    return tree.unflatten(map(_resharded, leaves, wanted))
+
+
+def _resharded(x, wanted):
+    shape, sharding = typeof(x).shape, _on_mesh(wanted)
+    sharding.shard_shape(shape)  # which refuses unequal parts
+    parts = [*sharding.spec, *[None] * (len(shape) - len(sharding.spec))]
+    spec = sharding.spec.update(partitions=parts)
+    return with_sharding_constraint(x, sharding.update(spec=spec))
+
+
+def _on_mesh(wanted):
+    if wanted is None:
+        raise ValueError("reshard needs out_shardings with a mesh. Got sharding None.")
+    if isinstance(wanted, PartitionSpec):
+        if get_mesh().empty:
+            raise ValueError(
+                "Using PartitionSpec when you are not under a mesh context is not "
+                "allowed. Please pass a NamedSharding instance or enter into a mesh "
+                "context via `minijax.set_mesh`."
+            )
+        return NamedSharding(get_mesh(), wanted)
+    if not isinstance(wanted, NamedSharding):
+        raise TypeError(
+            "`out_shardings` of reshard are a NamedSharding or a PartitionSpec. Got "
+            f"{wanted!r}: device_put moves arrays to other places."
+        )
+    return wanted

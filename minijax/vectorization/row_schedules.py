@@ -1,0 +1,750 @@
+"""Schedules of rows: marks of loops, rows held between sweeps, strips, streams.
+
+Reference: M. Wolfe, *More iteration space tiling* (Supercomputing, 1989).
+"""
+
+# Made from chapters/24_vectors_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import functools
+import math
+from typing import NamedTuple
+
+from minijax.elementary_functions import real_functions as elementary
+from minijax.kernels.builder import fits_masks, jammed, jammers
+from minijax.kernels.checker import step_checks
+from minijax.kernels.ir import Affine, Combine, Loop, Start, Store, runs
+from minijax.kernels.loop_nests import Node
+from minijax.llvm.codegen import (
+    block_length,
+    carry_folds,
+    is_rounded,
+    step_writers,
+    write_part,
+    write_steps,
+)
+from minijax.llvm.vectors import combined, first_values, read_own, write_own
+from minijax.vectorization.vector_functions import (
+    everything,
+    is_function,
+    is_loop,
+    is_short,
+    widest,
+)
+from minijax.vectorization.vectorizer import cheapest, cost
+
+# Marks of loops: vectors where they are best, turns written out, sums in blocks.
+
+
+def with_vectors(kernel, steps, target):
+    """Return the steps of a nest with vectors in some of the loops."""
+    return [
+        step
+        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
+        else cheapest(kernel, step, target)[1]
+        if is_loop(step)
+        else step
+        for step in steps
+    ]
+
+
+def with_marks(kernel, steps, target, beside=1):
+    """Return the steps of a nest with loops marked as they are to be written.
+
+    Each step is written `beside` times, for turns of loops around that are done side
+    by side.
+    """
+    return [
+        marked(kernel, step, target, beside) if is_loop(step) else step
+        for step in steps
+    ]
+
+
+def marked(kernel, loop, target, beside):
+    """Return a loop with marks: a short one is written out, a long sum in blocks."""
+    return loop._replace(
+        body=with_marks(kernel, loop.body, target, beside * max(1, loop.together)),
+        unrolled=not loop.lanes and is_short(kernel, loop, beside),
+        blocked=any(map(is_rounded, loop.folds)),
+        masked=is_masked(kernel, loop, target),
+    )
+
+
+LONG = 32  # costs of a body that is rather done with masks than written twice
+
+
+def is_masked(kernel, loop, target):
+    """Return whether the vectors of a loop should have masks: its body is written once.
+
+    AVX-512 has registers for masks. A fold, or a function with a part for rare
+    arguments, would have to ask in each turn which lanes count.
+    """
+    size = kernel.sizes[loop.axis]
+    if not loop.lanes or size % loop.lanes == 0 or size >= 2**31:
+        return False
+    if target.vector_bytes < 64 or not fits_masks(loop):
+        return False
+    long = sum(cost(step, loop.axis, loop.lanes) for step in loop.body) >= LONG
+    return long and not any(map(_asks_for_lanes, loop.body))
+
+
+def _asks_for_lanes(step):
+    if not isinstance(step, Node) or not step.args:
+        return False
+    function = elementary.function(step.op, step.args[-1].dtype)
+    return function is not None and function.rare is not None
+
+
+# Rows held in a buffer between the sweeps over them, and the folds at their ends.
+
+
+class Row(NamedTuple):
+    """What is kept of a node: a number for each index along some axes.
+
+    Neighbours along the last of these axes stand side by side, and behind all of them
+    there is room for lanes that do not count.
+    """
+
+    node: Node
+    axes: tuple
+    room: int
+
+
+class Keep(NamedTuple):
+    """A step of a nest: a number is put into a row.
+
+    Attributes:
+      row: the `Row`.
+      turns: if it is one of several side by side, the `Turn` that it belongs to, of
+        each of these loops.
+    """
+
+    row: Row
+    turns: tuple = ()
+
+    @property
+    def node(self):
+        """The node of the number."""
+        return functools.reduce(lambda x, turn: turn.node(x), self.turns, self.row.node)
+
+
+class Recall(NamedTuple):
+    """A step of a nest: a number is taken from a row."""
+
+    row: Row
+
+    @property
+    def node(self):
+        """The node of the number."""
+        return self.row.node
+
+
+def row_bytes(target):
+    """Return how many bytes a row may have: it is read again while it is near."""
+    return max(2 * target.caches[0], target.caches[:2][-1] // 4)
+
+
+def hold_rows(kernel, steps, target, moving=(), lanes=1):
+    """Return the steps of a nest in which later sweeps take up what earlier ones found.
+
+    Args:
+      kernel: a `Kernel`.
+      steps: those of its nest, or of a loop in it.
+      target: the `Target` that it is meant for.
+      moving: the axes of the loops around them.
+      lanes: how many numbers stand for one, if vectors lie along one of these axes.
+    """
+    done, kept, result = {}, set(), []
+    for step in steps:
+        if is_loop(step):
+            firsts = {node: result[place] for node, place in done.items()}
+            most = row_bytes(target) // lanes
+            rows = rows_for(kernel, step, firsts, moving, most)
+            for row in [row for row in rows if row not in kept]:
+                first = done[row.node]
+                result[first] = _with_keep(result[first], row)
+                kept.add(row)
+            step = _with_recall(step, rows) if rows else step
+            for node in nodes_in(step):
+                done.setdefault(node, len(result))
+        result.append(step)
+    return [_inside(kernel, step, target, moving, lanes) for step in result]
+
+
+def _inside(kernel, step, target, moving, lanes):
+    if not is_loop(step):
+        return step
+    lanes = step.lanes or lanes
+    body = hold_rows(kernel, step.body, target, (*moving, step.axis), lanes)
+    return step._replace(body=body)
+
+
+def nodes_in(loop):
+    """Return the nodes that are computed in a loop, folds that begin in it too."""
+    steps = [*everything(loop.body)]
+    begun = [step.fold for step in steps if isinstance(step, Start)]
+    folds = [fold for fold in begun if not runs(fold)]
+    return [*folds, *[step for step in steps if isinstance(step, Node)]]
+
+
+def lying(loop, node):
+    """Return the axes along which vectors of a node lie in a loop, and their lanes."""
+    steps = [step for step in everything([loop]) if is_loop(step) and step.lanes]
+    return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
+
+
+def rows_for(kernel, loop, firsts, moving, most):
+    """Return rows for what a loop computes again, if that takes long.
+
+    Vectors have to lie along the same axis where a number is kept and recalled.
+
+    Args:
+      kernel, moving: those of `hold_rows`.
+      loop: the loop.
+      firsts: from nodes to the earlier loops that compute them first.
+      most: how many bytes a row has at most.
+    """
+    nodes = nodes_in(loop)
+    again = {node for node in nodes if node in firsts}
+    others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
+    edge, rows = inputs_of(others), []
+    for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
+        axes = {*node.level} - {*moving}
+        here = lying(firsts[node], node)
+        along = axes & {*here, *lying(loop, node)}
+        size = math.prod(kernel.sizes[axis] for axis in axes)
+        fits = len(along) < 2 and size * node.dtype.itemsize <= most
+        if fits and any(map(takes_long, leading_to([node], again))):
+            room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
+            rows.append(Row(node, (*sorted(axes - along), *along), room))
+    return rows
+
+
+def takes_long(node):
+    """Return whether it takes long to compute a node."""
+    return node.op == "fold" or is_function(node)
+
+
+def _goals(loop, among):
+    """Return what a loop is there for: all but nodes, and some of its own folds."""
+    steps = [step for step in everything(loop.body) if not isinstance(step, Node)]
+    own = {step.fold for step in steps if isinstance(step, Start)} & among
+    return [step for step in steps if getattr(step, "fold", None) not in own]
+
+
+def used_by(step):
+    """Return the nodes that a step needs."""
+    if isinstance(step, Node):
+        return step.args
+    if isinstance(step, Combine):
+        return step.fold.args
+    if isinstance(step, Keep):
+        return (step.row.node,)
+    return (step.node,) if isinstance(step, Store) else ()
+
+
+def inputs_of(steps):
+    """Return the nodes that some steps need."""
+    return {node for step in steps for node in used_by(step)}
+
+
+def leading_to(goals, own, ends=()):
+    """Return some nodes and those they are computed from, among those of a loop.
+
+    What the nodes in `ends` are computed from does not matter, nor what those are that
+    an earlier loop has left.
+    """
+    found, open_ends = set(), [*goals]
+    while open_ends:
+        node = open_ends.pop()
+        if node in own and node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else node.args)
+    return found
+
+
+def _with_keep(loop, row):
+    """Return a loop that keeps a node where it is first computed."""
+    for place, step in enumerate(loop.body):
+        ends = is_loop(step) and row.node in step.folds
+        if step is row.node or (ends and row.node not in nodes_in(step)):
+            return _with_body(loop, place, [step, Keep(row)])
+        if is_loop(step) and row.node in nodes_in(step):
+            return _with_body(loop, place, [_with_keep(step, row)])
+    return loop
+
+
+def _with_body(loop, place, new):
+    """Return a loop with other steps in the place of one."""
+    return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
+
+
+def _with_recall(loop, rows):
+    """Return a loop that recalls nodes, and leaves out what only those needed."""
+    kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
+    needed = leading_to(inputs_of(_goals(loop, own)), own, kept)
+    return _only(loop, needed - kept.keys(), own, kept)
+
+
+def _only(loop, needed, own, kept):
+    """Return a loop without its own nodes that are not needed, some of them kept."""
+    body = []
+    for step in loop.body:
+        node = step if isinstance(step, Node) else getattr(step, "fold", None)
+        if node in kept and not isinstance(step, Combine):
+            body.append(Recall(kept[node]))
+        elif is_loop(step):
+            inner = _only(step, needed, own, kept)
+            body += [inner] if inner.body else []
+        elif node not in own or node in needed:
+            body.append(step)
+    folds = [fold for fold in loop.folds if fold not in own or fold in needed]
+    return loop._replace(body=body, folds=tuple(folds))
+
+
+def place_in_row(f, row):
+    """Return where in a row a number is, and the size of the row.
+
+    Numbers stand one after the other, and the last axis is the fastest. Where vectors
+    lie along another axis, the numbers of all lanes stand together.
+    """
+    together = f.lanes_of(row.node) and f.axis not in row.axes
+    strides, stride = [0] * len(f.kernel.sizes), f.lanes if together else 1
+    room = row.room
+    for axis in reversed(row.axes):
+        strides[axis] = stride
+        stride, room = stride * (f.extent(axis) + room), 0
+    return Affine(0, tuple(strides)), stride
+
+
+def write_keep(f, step):
+    """Write the store of a number, or a vector, into a row."""
+    row = step.row
+    place, size = place_in_row(f, row)
+    for turn in step.turns:
+        place = turn.place(place)
+    x, lanes = f.names[step.node], f.lanes_of(step.node)
+    with f.within_strips():
+        write_own(f, row, row.node.dtype, place, size, x, lanes)
+
+
+def write_recall(f, step):
+    """Write the load of a number, or a vector, from a row."""
+    row, (place, size) = step.row, place_in_row(f, step.row)
+    lanes = f.lanes_of(row.node)
+    with f.within_strips():
+        x = read_own(f, row, row.node.dtype, place, size, lanes)
+    f.names[row.node] = x
+
+
+def jammed_keep(keep, turns):
+    """Return what several turns side by side put into a row."""
+    return [keep._replace(turns=(*keep.turns, turn)) for turn in turns]
+
+
+jammers[Keep] = jammed_keep
+step_writers.update({Keep: write_keep, Recall: write_recall})
+
+
+def check_keep(walk, keep):
+    """Check that what is put into a row is known, and the row's axes move."""
+    walk.require(keep.node in walk.known, keep, "there is no number to keep")
+    walk.kept[keep.row] = [*walk.loops]
+    check_axes(walk, keep)
+
+
+def check_recall(walk, recall):
+    """Check that there is a row to take a number from, and its axes move."""
+    row, around = recall.row, walk.kept.get(recall.row)
+    walk.require(around is not None, recall, "nothing was kept")
+    same = [a.axis for a, b in zip(walk.loops, around) if a is b]
+    whole = {*row.node.level} <= {*row.axes, *same}
+    walk.require(whole, recall, "the row has one place for several numbers")
+    walk.known.add(recall.node)
+    check_axes(walk, recall)
+
+
+def check_axes(walk, step):
+    """Check that the axes of a step's row move."""
+    moving = {*step.row.axes} <= walk.axes
+    walk.require(moving, step, "an axis of the row does not move")
+
+
+step_checks.update({Keep: check_keep, Recall: check_recall})
+
+
+SMALL, ENOUGH = 2**17, 4  # numbers that no threads share; steps that are worth a sweep
+
+
+def with_row_ends(kernel, steps, target):
+    """Return the steps of a nest in which small loops around folds are cut in two.
+
+    Args:
+      kernel: a `Kernel`.
+      steps: those of its nest, or of a loop in it.
+      target: the `Target` that it is meant for.
+    """
+    if math.prod(kernel.sizes) > SMALL:
+        return steps
+    return [part for step in steps for part in _sweeps(kernel, step, target)]
+
+
+def _sweeps(kernel, loop, target):
+    """Return a step, or the two sweeps that do the same."""
+    if not is_loop(loop) or loop.lanes:
+        return [loop]
+    loop = loop._replace(body=with_row_ends(kernel, loop.body, target))
+    first, second = cut(loop)
+    work = sum(isinstance(step, Node) for step in second.body)
+    little = (first.body and work < ENOUGH) or not any(map(is_goal, second.body))
+    if little or kernel.sizes[loop.axis] <= 16:
+        return [loop]
+    rows = [step.row for step in second.body if isinstance(step, Keep | Recall)]
+    short = row_bytes(target) // kernel.sizes[loop.axis]
+    own = all(row.axes == (loop.axis,) for row in rows)
+    if not own or any(row.node.dtype.itemsize > short for row in rows):
+        return [loop]
+    ends = cheapest(kernel, second, target)[1]
+    if not ends.lanes:
+        return [loop]
+    return [first, ends] if first.body else [ends]
+
+
+def cut(loop):
+    """Return a loop with the loops in its body, and one with the steps beside these.
+
+    The second computes again what it needs of the first, but recalls folds.
+    """
+    goals = [step for step in loop.body if is_goal(step)]
+    folds = [step.fold for step in loop.body if isinstance(step, Start)]
+    recalled = [step.row.node for step in loop.body if isinstance(step, Recall)]
+    own, ends = {*nodes_in(loop), *recalled}, {*folds, *recalled}
+    after = leading_to(inputs_of(goals), own, ends)
+    rows = [Row(fold, (loop.axis,), 0) for fold in folds if fold in after]
+    again = [step for step in loop.body if is_goal(step) or _found(step) in after]
+    ended = [step.fold for step in goals if isinstance(step, Combine)]
+    second = Loop(loop.axis, [*map(Recall, rows), *again], tuple(ended))
+    left = tuple(fold for fold in loop.folds if fold not in ended)
+    return Loop(loop.axis, _with_keeps(loop.body, rows), left), second
+
+
+def is_goal(step):
+    """Return whether a step is one for which others are done."""
+    return isinstance(step, Store | Combine | Keep)
+
+
+def _found(step):
+    """Return the node that a step computes, or recalls, or None."""
+    node = step.row.node if isinstance(step, Recall) else step
+    return node if isinstance(node, Node) else None
+
+
+def _with_keeps(body, rows):
+    """Return the loops of a body, and what they need, and that folds are kept."""
+    body = [step for step in body if not is_goal(step)]
+    nodes = filter(None, map(_found, everything(body)))
+    needed = leading_to(inputs_of(filter(is_goal, everything(body))), {*nodes})
+    kept, loops = [], any(map(is_loop, body))
+    for step in body if loops else ():
+        if _found(step) is None or _found(step) in needed:
+            kept.append(step)
+            ended = step.folds if is_loop(step) else ()
+            kept += [Keep(row) for row in rows if row.node in ended]
+    return kept
+
+
+# Strip-mining: the ends of rows, done by vectors for a strip of rows at a time.
+
+STRIP = 64  # rows, a multiple of the lanes of any vector
+LARGE = SMALL + 1  # indices of a kernel in strips
+
+
+def with_strips(kernel, steps, target):
+    """Return the steps of a large nest, with the functions of folds in strips."""
+    if math.prod(kernel.sizes) < LARGE:
+        return steps
+    return [in_strips(kernel, x, target) if is_loop(x) else x for x in steps]
+
+
+def in_strips(kernel, loop, target):
+    """Return a loop, in strips if that lets vectors compute functions of its folds."""
+    free = not (loop.lanes or loop.folds)
+    if free and kernel.sizes[loop.axis] > 2 * STRIP:
+        for last in (0, -1):
+            sweeps = two_sweeps(kernel, loop, target, last)
+            if sweeps:
+                return loop._replace(body=sweeps, strip=STRIP)
+    return loop._replace(body=with_strips(kernel, loop.body, target))
+
+
+def two_sweeps(kernel, loop, target, last):
+    """Return a loop as one that keeps folds and one that recalls them, or None.
+
+    Args:
+      kernel, loop, target: those of `in_strips`.
+      last: which of the loops' axes is the last one of the rows, 0 or -1.
+    """
+    around, inner = [loop], loop
+    while len(inner.body) == 1 and is_loop(inner.body[0]) and not inner.body[0].folds:
+        [inner] = inner.body
+        around.append(inner)
+    first, second = cut(inner)
+    recalled = [step.row for step in second.body if isinstance(step, Recall)]
+    own = all(row.axes == (inner.axis,) for row in recalled)
+    if inner.lanes or not (first.body and own and any(map(is_function, second.body))):
+        return None
+    axes = [each.axis for each in around]
+    axes.append(axes.pop(last))
+    kept = {row: row._replace(axes=tuple(axes)) for row in recalled}
+    sweeps = [wrapped(around[:-1], with_rows(each, kept)) for each in (first, second)]
+    sweeps[1] = cheapest(kernel, sweeps[1], target)[1]
+    wide = {x.axis for x in everything(sweeps[1:]) if is_loop(x) and x.lanes}
+    return sweeps if wide == {axes[-1]} else None
+
+
+def wrapped(around, body):
+    """Return a loop inside of others, the first of which is the outermost."""
+    for loop in reversed(around):
+        body = loop._replace(body=[body])
+    return body
+
+
+def with_rows(loop, kept):
+    """Return a loop with others in the place of its rows."""
+    body = [
+        step._replace(row=kept.get(step.row, step.row))
+        if isinstance(step, Keep | Recall)
+        else step
+        for step in loop.body
+    ]
+    return loop._replace(body=body)
+
+
+# Folds over rows of a matrix: running values in memory, rows read as they lie.
+
+
+class Stream(NamedTuple):
+    """A step of a nest: folds over one axis, for all indices along another.
+
+    Attributes:
+      axis: the axis along which vectors lie.
+      lanes: of the vectors.
+      before: steps that are needed to do the others.
+      rows: the `Loop` of the folds.
+      after: steps that need the folds.
+      parallel: whether the function does some of the columns only, as its caller says.
+    """
+
+    axis: int
+    lanes: int
+    before: list
+    rows: Loop
+    after: list
+    parallel: bool = False
+
+
+TOGETHER = 8
+
+
+def far_bytes(target):
+    """Return from how many bytes on a matrix is better read as it lies."""
+    return 4 * target.caches[0]
+
+
+def beside_at_most(target):
+    """Return how many streams are done side by side: their factors need registers."""
+    return target.registers // 4
+
+
+def with_streams(kernel, steps, target, beside=1):
+    """Return the steps of a nest, with streams where many rows are folded.
+
+    Args:
+      kernel, steps, target: as for `hold_rows`.
+      beside: how many streams may be done side by side.
+    """
+    found = []
+    for step in steps:
+        if is_loop(step) and step.lanes:
+            step = streamed(kernel, step, target, beside) or step
+        elif is_loop(step):
+            most = min(kernel.sizes[step.axis], beside_at_most(target))
+            body = with_streams(kernel, step.body, target, most)
+            step = step._replace(body=body)
+        found.append(step)
+    return found
+
+
+def streamed(kernel, loop, target, beside=1):
+    """Return a `Stream` instead of a loop, or None if it would be no better.
+
+    It is done in strips of long rows, so that the running values stay near the core.
+    """
+    loops = [place for place, step in enumerate(loop.body) if is_loop(step)]
+    if loop.folds or len(loops) != 1 or not has_plain_folds(loop):
+        return None
+    rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
+    dtype, count = widest(loop), kernel.sizes[rows.axis]
+    if size * dtype.itemsize * count <= far_bytes(target):
+        return None
+    lanes = min(loop.lanes, target.lanes(dtype))
+    before = [s for s in loop.body[: loops[0]] if not isinstance(s, Start)]
+    stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
+    strip = strip_of(dtype, target, beside)
+    if size > strip and count > TOGETHER and may_have_strips(stream):
+        return Loop(loop.axis, [stream], (), strip=strip)
+    return stream if size * dtype.itemsize <= target.caches[0] else None
+
+
+def has_plain_folds(loop):
+    """Return whether the loop in a loop has folds that rows of memory can hold."""
+    [rows] = [step for step in loop.body if is_loop(step)]
+    nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
+    plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
+    places = any(each.detail.how.startswith("arg") for each in rows.folds)
+    short = len(nodes) <= 2 * TOGETHER and not any(map(is_loop, rows.body))
+    return bool(rows.folds) and plain and short and not places
+
+
+def may_have_strips(stream):
+    """Return whether no step keeps numbers for later sweeps, or meets another's."""
+    steps = [*stream.before, *stream.rows.body, *stream.after]
+    stores = [step for step in steps if isinstance(step, Store)]
+    known = all(isinstance(step, Node | Store | Combine) for step in steps)
+    return known and not any(store.update for store in stores)
+
+
+def strip_of(dtype, target, beside):
+    """Return how many columns are done at a time, by so many streams side by side."""
+    room = min(target.caches[0], far_bytes(target) // 2 // beside) // dtype.itemsize
+    return max(1, room // STRIP) * STRIP
+
+
+def write_stream(f, stream):
+    """Write a stream: first values, blocks of rows, and what comes after."""
+    folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
+    length = TOGETHER * max(1, block_length(folds, count // TOGETHER))
+
+    def end():
+        write_steps(f, stream.before)
+        f.names |= {each: own_value(f, stream, "all", each) for each in folds}
+        write_steps(f, stream.after)
+
+    write_begin(f, stream, "all")
+    if length < count:
+        write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+    else:
+        write_handfuls(f, stream, "all", 0, count)
+    along_vectors(f, stream, end)
+
+
+def write_pieces(f, first, count, length, write):
+    """Write a loop over pieces of so many rows, and the piece that is left."""
+
+    def turn(index, _):
+        write(f.sum(first, index), length)
+        return []
+
+    f.turns(0, length, count // length, [], turn)
+    if count % length:
+        write(f.sum(first, count - count % length), count % length)
+
+
+def write_block(f, stream, first, count):
+    """Write how the values of a block of rows enter those of all."""
+
+    def end():
+        for each in stream.rows.folds:
+            enter(f, stream, "all", each, [own_value(f, stream, "block", each)])
+
+    write_begin(f, stream, "block")
+    write_handfuls(f, stream, "block", first, count)
+    along_vectors(f, stream, end)
+
+
+def write_handfuls(f, stream, which, first, count):
+    """Write how rows enter the running values of a block, or of all."""
+
+    def handful(*rows):
+        along_vectors(f, stream, lambda: add_rows(f, stream, which, *rows))
+
+    write_pieces(f, first, count, TOGETHER, handful)
+
+
+def add_rows(f, stream, which, index, number):
+    """Write how a vector of some rows enters running values."""
+    write_steps(f, stream.before)
+    for each in stream.rows.folds:
+        f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
+    for ahead in range(number):
+        f.indices[stream.rows.axis] = f.ahead(index, ahead)
+        write_steps(f, stream.rows.body)
+    for each in stream.rows.folds:
+        enter(f, stream, which, each, f.running.pop(each))
+        del f.open[each]
+
+
+step_writers[Stream] = write_stream
+
+
+def check_stream(walk, stream):
+    """Check the loops that a stream stands for: rows inside, and what comes after."""
+    body = [*stream.before, stream.rows, *stream.after]
+    loop = Loop(stream.axis, body, (), stream.lanes, parallel=stream.parallel)
+    step_checks[Loop](walk, loop)
+
+
+step_checks[Stream] = check_stream
+
+
+def jammed_stream(stream, turns):
+    """Return a stream whose folds are those of several turns of a loop around it."""
+    before, [rows], after = (
+        jammed(steps, turns) for steps in (stream.before, [stream.rows], stream.after)
+    )
+    return [stream._replace(before=before, rows=rows, after=after)]
+
+
+jammers[Stream] = jammed_stream
+
+
+def write_begin(f, stream, which):
+    """Write the first of the running values of a block, or of all."""
+
+    def begin():
+        for each in stream.rows.folds:
+            own_value(f, stream, which, each, *first_values(each, f.lanes))
+
+    along_vectors(f, stream, begin)
+
+
+def enter(f, stream, which, fold, values):
+    """Write how values enter the running ones of a block, or of all."""
+    old = [own_value(f, stream, which, fold)]
+    own_value(f, stream, which, fold, *combined(f, fold, old, values, f.lanes))
+
+
+def along_vectors(f, stream, body):
+    """Write a loop over the vectors of a stream, or over those that are asked for."""
+
+    def turn(index):
+        f.move(stream.axis, index)
+        body()
+
+    def write(first, step, count):
+        if stream.parallel:
+            return write_part(f, first, step, count, turn)
+        return carry_folds(f, (), first, step, count, turn)
+
+    f.vectors(stream.axis, stream.lanes, write)
+
+
+def own_value(f, stream, which, fold, *value):
+    """Write the load of a running value of a fold, or the store of one."""
+    strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
+    place, size = Affine(0, (*strides,)), f.extent(stream.axis)
+    key, dtype = (fold, which), fold.args[0].dtype
+    with f.within_strips():
+        if not value:
+            return read_own(f, key, dtype, place, size, f.lanes)
+        return write_own(f, key, dtype, place, size, value[0], f.lanes)

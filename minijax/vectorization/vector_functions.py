@@ -1,0 +1,260 @@
+"""Elementary functions of vectors, and the loops that may have lanes."""
+
+# Made from chapters/24_vectors_ground.md by `make chapter`;
+# edit the chapter, not this file.
+
+from minijax.elementary_functions import real_functions as elementary
+from minijax.kernels.ir import Combine, Loop, Store, apart, runs, scalar_ops
+from minijax.kernels.loop_nests import Node, needed
+from minijax.llvm.instructions import (
+    CALLED_ONLY,
+    LLVMFunction,
+    made_of_instructions,
+    number_text,
+    splat,
+    type_of,
+    vector_type,
+)
+
+# Elementary functions of vectors: the text of functions that callers contain.
+
+
+def write_nodes(f, nodes, names, lanes):
+    """Write the nodes of a function, and note what they are called in `names`."""
+    for node in nodes:
+        args = [names[arg] for arg in node.args]
+        if node.op == "constant":
+            literal = number_text(node.detail)
+            names[node] = splat(type_of(node.dtype), literal, lanes)
+        else:
+            dtype = node.args[-1].dtype
+            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
+
+
+def write_function_call(f, op, args, dtype, lanes):
+    """Write the call of an elementary function; return None where there is none."""
+    found = elementary.function(op, dtype)
+    if found is None:
+        return None
+    name, kind = function_name(found, lanes), vector_type(type_of(dtype), lanes)
+    f.needed |= function_texts(found, lanes)
+    if lanes and found.rare:
+        args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
+    how = CALLED_ONLY if lanes and f.is_tail() else ""
+    return f.call(kind, name, *[(kind, arg) for arg in args], own=True, how=how)
+
+
+def function_name(function, lanes):
+    """Return what a function of so many numbers at once is called."""
+    return f"{function.label}_v{lanes}" if lanes else function.label
+
+
+@made_of_instructions
+def function_texts(function, lanes):
+    """Return the texts of an elementary function and of what it needs, by names."""
+    f = LLVMFunction()
+    names = {node: f"%x{node.detail}" for node in function.args}
+    write_nodes(f, function.nodes, names, lanes)
+    result, label = names[function.result], function_name(function, lanes)
+    if function.rare:
+        result = _write_rare(f, function, names, lanes)
+        f.needed |= _rare_texts(function) | _texts_one_by_one(function, lanes)
+    return f.needed | {label: _definition(f, function, label, lanes, result)}
+
+
+def _kind_of(node, lanes):
+    """Return LLVM's type of so many of a node's numbers at once."""
+    return vector_type(type_of(node.dtype), lanes)
+
+
+def _harmless(f, kind, x, lanes):
+    """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
+    mask, one = f.living(), splat(kind, "1.0", lanes)
+    return f.choose(mask, x, one, kind, lanes) if mask else x
+
+
+def _definition(f, function, label, lanes, result, how="alwaysinline"):
+    params = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
+    end = _kind_of(function.result, lanes), result
+    return f.definition(label, params, f"nounwind {how}", end)
+
+
+def _write_rare(f, function, names, lanes):
+    """Write the part for rare arguments, behind a branch; return the result's name."""
+    condition, usual = names[function.rare.condition], names[function.result]
+    kind = _kind_of(function.result, lanes)
+    any_lane = f.any_of(condition, lanes) if lanes else condition
+    f.line(f"br i1 {any_lane}, label %rare, label %done, {SELDOM}")
+    f.start("rare")
+    args = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
+    slow = f.call(kind, f"{function_name(function, lanes)}_rare", *args, own=True)
+    if lanes:
+        slow = f.choose(condition, slow, usual, _kind_of(function.result, 0), lanes)
+    f.line("br label %done")
+    f.start("done")
+    return f.emit(f"phi {kind} [ {usual}, %entry ], [ {slow}, %rare ]")
+
+
+# Tells LLVM that a branch is hardly ever taken.
+SELDOM = '!prof !{!"branch_weights", i32 1, i32 4000}'
+
+
+def _texts_one_by_one(function, lanes):
+    """Return the function of a vector that calls that of a rare number for each lane.
+
+    It is a function of its own: callers contain the others, and need no loop in each.
+    """
+    if not lanes:
+        return {}
+    f, kind = LLVMFunction(), _kind_of(function.result, 0)
+    label, vector = f"{function_name(function, lanes)}_rare", vector_type(kind, lanes)
+
+    def body(lane, names):
+        args = []
+        for x in function.args:
+            place = f"{_kind_of(x, lanes)} %x{x.detail}, i64 {lane}"
+            args.append((_kind_of(x, 0), f.emit(f"extractelement {place}")))
+        value = f.call(kind, f"{function.label}_rare", *args, own=True)
+        pair = f"{vector} {names[0]}, {kind} {value}"
+        return [f.emit(f"insertelement {pair}, i64 {lane}")]
+
+    [result] = f.turns(0, 1, lanes, [(vector, "undef")], body)
+    return {label: _definition(f, function, label, lanes, result, "noinline")}
+
+
+def _rare_texts(function):
+    """Return the function that is right for rare numbers, and takes one at a time."""
+    f, names = LLVMFunction(), {node: f"%x{node.detail}" for node in function.args}
+    rare, label = function.rare, f"{function.label}_rare"
+    kept = needed([rare.result])
+    nodes = [node for node in (*function.nodes, *rare.nodes) if node in kept]
+    write_nodes(f, nodes, names, 0)
+    text = _definition(f, function, label, 0, names[rare.result], "noinline")
+    return f.needed | {label: text}
+
+
+# Loops that may have lanes: which ones, how many, and what memory costs them.
+
+
+def store_cost(step, axis, lanes):
+    """Return what a store costs with so many lanes along an axis."""
+    stride = step.place.strides[axis] if axis is not None else 1
+    if step.update:
+        return 2 if stride == 1 else 3 * lanes
+    return 1 if abs(stride) == 1 else 1.5 * lanes
+
+
+def load_cost(node, axis, lanes):
+    """Return what a load costs; the unit is a load of neighbours."""
+    if any(axis in number.level for number in node.args):
+        return 3 * lanes
+    stride = node.detail.place.strides[axis] if axis is not None else 1
+    if abs(stride) <= 1:
+        return 1
+    return 4 * stride - 3 if 1 < stride <= 4 else 3 * lanes
+
+
+def is_turn(step):
+    """Return whether in this step a number enters a running fold."""
+    return isinstance(step, Combine) and runs(step.fold)
+
+
+def is_loop(step):
+    """Return whether a step has a body."""
+    return isinstance(step, Loop)
+
+
+def everything(steps):
+    """Yield the steps of a nest, those inside of loops too."""
+    for step in steps:
+        yield step
+        if is_loop(step):
+            yield from everything(step.body)
+
+
+def may_have_lanes(loop):
+    """Return whether the turns of a loop may be done at once.
+
+    No fold may run along it, and no two lanes may meet in a place that is computed.
+    """
+    inner = [step for step in loop.body if isinstance(step, Store)]
+    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
+    meet = [step for step in stores if step.update and not step.update.distinct]
+    own = all(step in inner and apart(step, loop.axis) for step in meet)
+    return own and not any(map(runs, loop.folds))
+
+
+def leaps(step, axis):
+    """Return whether the elements of a step's lanes are no neighbours."""
+    if isinstance(step, Store):
+        return abs(step.place.strides[axis]) > 1
+    loads = isinstance(step, Node) and step.op == "load"
+    return loads and abs(step.detail.place.strides[axis]) > 1
+
+
+def is_short(kernel, loop, beside=1):
+    """Return whether the turns of a loop may stand in the text one after the other.
+
+    Each of its steps may have to be written several times `beside` itself.
+    """
+    steps = length(kernel, [loop])
+    return kernel.sizes[loop.axis] <= 16 and steps <= 64 and steps * beside <= 256
+
+
+def length(kernel, steps):
+    """Return how many steps are done, if each vector is one."""
+    return sum(
+        (1 if step.lanes else kernel.sizes[step.axis]) * length(kernel, step.body)
+        if is_loop(step)
+        else 1
+        for step in steps
+    )
+
+
+def is_function(step):
+    """Return whether a step is a node that takes as long as many others."""
+    row = scalar_ops.get(step.op) if isinstance(step, Node) else None
+    return row is not None and row.cost == "transcendentals"
+
+
+def widest(loop):
+    """Return the dtype of the longest numbers that a loop computes with."""
+    steps = [*everything(loop.body)]
+    nodes = [step for step in steps if isinstance(step, Node)]
+    nodes += [step.node for step in steps if isinstance(step, Store)]
+    nodes += [fold.args[0] for fold in loop.folds]
+    dtypes = [node.dtype for node in nodes if node.op not in ("constant", "index")]
+    return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)
+
+
+def lanes_for(kernel, loop, target):
+    """Return how many numbers the vectors of a loop hold.
+
+    Where there is little to do for each of them, several registers stand for a vector:
+    then the processor has something to do while it waits. Elements that are no
+    neighbours, and that enter running folds, keep it busy without. So do functions,
+    but not if each turn of a loop inside goes to another row for its numbers.
+    """
+    size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
+    if size <= lanes:
+        return size
+    steps = [*everything(loop.body)]
+    functions, rows = any(map(is_function, steps)), functions_of_rows(loop)
+    folds = loop.folds or any(isinstance(step, Loop) for step in steps)
+    if folds and (rows or not functions) and not (
+        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
+    ):
+        most = min((target.registers // 8 if functions else 4) * lanes, size)
+        while 2 * lanes <= most:
+            lanes *= 2
+    return lanes
+
+
+def functions_of_rows(loop):
+    """Return whether a loop in a loop has functions, and reads a row in each turn."""
+    inner = [step for step in loop.body if is_loop(step)]
+    return any(
+        any(map(is_function, each.body))
+        and any(leaps(step, each.axis) for step in each.body)
+        for each in inner
+    )

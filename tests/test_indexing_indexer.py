@@ -1,0 +1,97 @@
+"""What an index means: NumPy's answer, for all kinds of entries; what is refused."""
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import jit, make_jaxpr, vmap
+from tests.indexing_cases import INDICES, MASK, USES, I, K, X
+
+INSIDE = np.array([0, -1, 2, 2, 1, -3], "int32")
+
+
+def inside(entry):
+    """An entry with numbers that NumPy accepts."""
+    return INSIDE if entry is I else entry
+
+
+@pytest.mark.parametrize("use", ["arrays", "numpy", "traced"])
+def test_indices_mean_what_they_mean_in_numpy(use):
+    compared = 0
+    for index in INDICES:
+        index = tuple(map(inside, index))
+        try:
+            wanted = X[index]
+        except IndexError:
+            continue
+        if any(isinstance(entry, bool) for entry in index):
+            continue  # In JAX bools are no neighbours of integers.
+        found = USES[use](minijax, jnp.asarray(X), index)
+        np.testing.assert_array_equal(found, wanted, err_msg=str(index))
+        compared += 1
+    assert compared > 40
+
+
+def test_updates_mean_what_they_mean_in_numpy():
+    for index in INDICES:
+        index = tuple(map(inside, index))
+        wanted = X.copy()
+        try:
+            np.add.at(wanted, index, 2.0)
+        except IndexError:
+            continue
+        found = jnp.asarray(X).at[index].add(2.0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=str(index))
+        wanted[index] = -1.0
+        np.testing.assert_allclose(
+            jnp.asarray(found).at[index].set(-1.0), wanted, rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    "index, error, words",
+    [
+        ((0, 0, 0, 0), IndexError, "Too many indices"),
+        ((..., K, ...), IndexError, "single ellipsis"),
+        ((jnp.zeros(3),), TypeError, "integer or boolean type"),
+        ((np.zeros((4, 4), bool),), IndexError, "did not match shape"),
+        (([0, 1],), None, ""),
+        ([0, 1], TypeError, "non-tuple sequence"),
+        (("a",), TypeError, "string"),
+        ((object(),), IndexError, "integers, slices"),
+    ],
+)
+def test_what_is_refused(index, error, words):
+    if error is None:
+        np.testing.assert_array_equal(jnp.asarray(X)[index], X[index])
+        return
+    with pytest.raises(error, match=words):
+        jnp.asarray(X)[index]
+
+
+def test_masks_have_to_be_known():
+    with pytest.raises(minijax.errors.NonConcreteBooleanIndexError, match="concrete"):
+        jit(lambda x, mask: x[mask])(X, MASK)
+    with pytest.raises(IndexError, match="must be static integers"):
+        jit(lambda x, n: x[K, n:])(X, 1)
+    with pytest.raises(IndexError, match="size 0"):
+        jit(lambda x, n: x[n])(X[:0], 1)
+    assert vmap(lambda x: x[MASK[0]])(X[:, :, 0]).shape == (4, MASK[0].sum())
+
+
+def test_kinds_of_index_become_kinds_of_equation():
+    def primitives(f, *args):
+        return [eqn.primitive.name for eqn in make_jaxpr(f)(X, *args).eqns]
+
+    assert primitives(lambda x: x[1, ::-1]) == ["slice", "rev", "squeeze"]
+    assert "dynamic_slice" in primitives(lambda x, i: x[i, 1:3], 2)
+    assert primitives(lambda x, i: x[i], K)[-1] == "gather"
+    assert "gather" not in primitives(lambda x: x[np.zeros(0, int)])
+    assert "gather" not in primitives(lambda x: x[...])
+
+
+def test_large_axes_have_wide_places():
+    from minijax.indexing.indexer import IndexPlan
+
+    assert IndexPlan((2**31,)).dtype == np.int64 and IndexPlan((7,)).dtype == np.int32
