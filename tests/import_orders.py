@@ -64,6 +64,7 @@ def kernel_texts():
     from minijax.kernels.ir import Affine, Parameter, Store
     from minijax.kernels.loop_nests import Kernel, apply, fold, load
     from minijax.llvm.targets import forced_target, kernel_function
+    from minijax.vectorization import schedules  # noqa: F401 - hands its program in
 
     x, out = (Parameter(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
     place = Affine(0, (100, 1))

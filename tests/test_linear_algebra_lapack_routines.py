@@ -17,7 +17,7 @@ from minijax.linear_algebra import lapack as on_cpu
 from minijax.linear_algebra import lapack as routines
 from minijax.linear_algebra.lapack import eliminated, solved_triangle
 
-from .test_factorizations_loops import KINDS, close, drawn, squares, steps_of
+from .test_linear_algebra_lapack_loops import KINDS, close, drawn, squares, steps_of
 
 SIZES = (1, 1), (2, 2), (13, 13), (33, 33), (65, 64), (21, 40), (40, 3)
 BATCHES = (), (3, 2), (0,)
