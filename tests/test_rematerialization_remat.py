@@ -289,7 +289,7 @@ def test_residuals_are_told_by_source(capsys):
     print_saved_residuals(checkpoint(f, policy=policy), jnp.ones((3, 3)), jnp.ones(3))
     lines = sorted(capsys.readouterr().out.split("\n")[:-1])
     assert lines[:2] == ["f32[3,3] from the argument w", "f32[3] from the argument x"]
-    assert lines[2].startswith("f32[3] named 'product' from test_rematerialization_remat")
+    assert lines[2].startswith("f32[3] named 'product' from test_remater")
 
 
 def test_inlined_has_no_calls():
