@@ -63,7 +63,6 @@ NAMED_AXES = "a keyword of explicit sharding: the chapter on many devices"
 GONE = "JAX accepts one value of it, which is its default"
 KEYWORDS = {
     "grad": {"reduce_axes": GONE},
-    "jit": {"compiler_options": "options of XLA's compiler"},
     "linear_transpose": {"reduce_axes": GONE},
     "value_and_grad": {"reduce_axes": GONE},
     "vjp": {"reduce_axes": GONE},
@@ -72,7 +71,6 @@ KEYWORDS = {
     "dlpack.from_dlpack": {"external_array": "it goes by position"},
     "experimental.pjit.pjit": {"compiler_options": "options of XLA's compiler"},
     "export.export": {"_override_lowering_rules": "of JAX's own tests"},
-    "lax.all_gather": {"to": NAMED_AXES},
     "lax.reduce_sum": {"out_sharding": SHARDED},
 }
 
