@@ -120,7 +120,9 @@ def keywords(function):
 def lacking_keywords(space, name):
     path = space.removeprefix("minijax").removeprefix(".")
     ours = getattr(importlib.import_module(space), name)
-    theirs = getattr(module("jax", path), name, None)
+    with warnings.catch_warnings():  # of names that JAX gives away with a warning
+        warnings.simplefilter("ignore", DeprecationWarning)
+        theirs = getattr(module("jax", path), name, None)
     if inspect.isclass(ours) or inspect.isclass(theirs) or not callable(theirs):
         return path, []
     try:
