@@ -126,7 +126,7 @@ def state(table: dict, primitive: object) -> str:
 
 def switches_page() -> str:
     """Each switch of JAX, its default, and what it means here."""
-    known = importlib.import_module(f"{PACKAGE}.switches.known")
+    known = importlib.import_module(f"{PACKAGE}.arrays.config")
     values = importlib.import_module(PACKAGE).config.values
     lines = ["# Switches", "", _SWITCHES_TEXT]
     for status, text in _STATUSES.items():
