@@ -162,8 +162,8 @@ def _by_type(name: str) -> tuple[int, str]:
     """Constants, then classes, then the rest: the order of isort."""
     first = name.split()[0]
     if first.isupper() and len(first) > 1:
-        return (0, name)
-    return (1 if first[:1].isupper() else 2, name)
+        return (0, name.lower())
+    return (1 if first[:1].isupper() else 2, name.lower())
 
 
 def _section(module: str) -> int:
