@@ -429,10 +429,10 @@ def measured(name, row, everyone):
 def copied():
     """Return how many bytes a second a copy moves, read and written ones together."""
     from minijax import devices
-    from minijax.cuda.driver import room
+    from minijax.cuda.driver import device_allocate
 
     card = devices("gpu")[0].card
-    one, other = room(card, 2**30), room(card, 2**30)
+    one, other = device_allocate(card, 2**30), device_allocate(card, 2**30)
     best = 1e9
     for _ in range(5):
         card.wait()

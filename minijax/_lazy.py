@@ -44,7 +44,7 @@ def namespace(package):
         if name.startswith("_") or not name.isidentifier():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            value = awake(lambda: _load(package, name, names.get(name)))
+            value = after_registrations(lambda: _load(package, name, names.get(name)))
         except AttributeError as error:
             told = _told(error, name, package)
             if told is not error:
@@ -73,7 +73,7 @@ def namespace(package):
 _at_rest: list = []  # for each piece of such work: was the collector on?
 
 
-def collector_at_rest(work):
+def without_gc(work):
     """Return a function like `work`, during which Python's collector waits."""
 
     @wraps(work)
@@ -113,7 +113,7 @@ def _decorated(value, package, name):
     own = getattr(value, "__name__", name) == name
     if own and value is not given and value.__module__ == given.__module__:
         value.__module__, value.__qualname__ = package, name  # where pickle finds it
-    return called(value, package, name)
+    return as_called_in(value, package, name)
 
 
 _called: dict = {}  # from a function and a name to its copy under that name
@@ -122,7 +122,7 @@ _called: dict = {}  # from a function and a name to its copy under that name
 ONE_FUNCTION = "minijax.nn", "minijax.nn.initializers", "minijax.example_libraries.stax"
 
 
-def called(function, package, name):
+def as_called_in(function, package, name):
     """Return a function as it is called in a package: a second name makes a copy."""
     named = type(function) is not FunctionType or function.__name__ == name
     if named or package in ONE_FUNCTION:
@@ -140,7 +140,7 @@ def called(function, package, name):
     return _called[key]
 
 
-def awake(load):
+def after_registrations(load):
     """Return ``load()`` when the modules that fill tables have been imported.
 
     One thread imports them, and the others wait: none sees tables that are half full.
@@ -162,7 +162,7 @@ def _have_come():
     return [name for name in _missing if name in sys.modules]
 
 
-@collector_at_rest
+@without_gc
 def _register():
     """Import the modules that fill tables, except for those that wait for others."""
     public, before = import_module("minijax._public"), None
@@ -177,12 +177,12 @@ def _register():
     _take_all_for_old()
 
 
-def wake_all():
+def run_registrations():
     """Import all modules that fill tables, those that wait for others as well."""
     if not is_importing():
         for name in {*import_module("minijax._public").WAITING.values()}:
             import_module(name)
-        awake(lambda: None)
+        after_registrations(lambda: None)
 
 
 def _take_all_for_old():
@@ -203,10 +203,10 @@ def is_importing():
     wait for our lock: it holds Python's lock of that module, and the thread that has
     ours may be waiting for that one. What other threads import does not matter.
     """
-    return names_at_work() is not None
+    return partially_imported() is not None
 
 
-def names_at_work():
+def partially_imported():
     """Return the names of the module of the package that is half imported, or None."""
     frame = sys._getframe(1)
     while frame and not _runs_our_module(frame):

@@ -3,7 +3,7 @@
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax._lazy import names_at_work
+from minijax._lazy import partially_imported
 
 
 class Registry(dict):
@@ -30,12 +30,12 @@ class Registry(dict):
 
     def enter(self, key, value):
         """Set a key, whatever there is."""
-        vars(self).setdefault("setters", {})[key] = names_at_work()
+        vars(self).setdefault("setters", {})[key] = partially_imported()
         super().__setitem__(key, value)
 
     def is_taken(self, key):
         """Whether a module of the package sets the key, and is not begun anew."""
-        names, before = names_at_work(), vars(self).get("setters", {}).get(key)
+        names, before = partially_imported(), vars(self).get("setters", {}).get(key)
         again = before and names and before["__name__"] == names["__name__"]
         return names is not None and not (again and before is not names)
 

@@ -13,7 +13,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/03_numpy_ground.md: Trace.stages (54c954d8).
 # Amended in chapters/07_jaxprs_ground.md:
 #   RuleTable.__init__, RuleTable.__missing__ (6a1a3087).
-# Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (8a2bb4d7).
+# Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from minijax.errors import (
     TracerArrayConversionError,
     UnexpectedTracerError,
 )
-from minijax.extents import Extent, dynamic_variable, in_force
+from minijax.extents import ContextValue, context_variable, current_context_value
 
 
 class _Operators:
@@ -49,8 +49,8 @@ class _Operators:
 class Array(_Operators):
     """What every array is to its user: operators, methods and properties.
 
-    They are registered in the table `methods` by the floors that define them, so that
-    one definition serves concrete arrays and tracers alike.
+    They are registered in the table `tracer_methods` by the floors that define them, so
+    that one definition serves concrete arrays and tracers alike.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class MethodTable(Registry):
         setattr(Array, name, value)
 
 
-methods = MethodTable()
+tracer_methods = MethodTable()
 
 
 class Primitive:
@@ -85,7 +85,7 @@ class Primitive:
           *args: the operands: numbers, arrays, tracers.
           **params: everything about the operation that is not an operand.
         """
-        refuse_dead_tracers(self, args)
+        check_leaked_tracers(self, args)
         results = current_trace().process_primitive(self, args, params)
         if type(results) is not list:
             raise TypeError(f"A rule of '{self}' returned {results!r}, not a list.")
@@ -143,7 +143,7 @@ class Trace:
 
 
 # Functions ``watcher(primitive, args, params, results)`` that see what was computed.
-watchers = []
+bind_listeners = []
 
 
 class EvalTrace(Trace):
@@ -151,7 +151,7 @@ class EvalTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         results = impl_rules[primitive](*args, **params)
-        for watcher in watchers:
+        for watcher in bind_listeners:
             watcher(primitive, args, params, results)
         return results
 
@@ -202,7 +202,7 @@ class Tracer(_Opaque):
         return f"{type(self).__name__}({type(self._trace).__name__})"
 
 
-_current_trace = dynamic_variable("current_trace", EvalTrace())
+_current_trace = context_variable("current_trace", EvalTrace())
 
 
 def current_trace():
@@ -210,22 +210,22 @@ def current_trace():
     extent = _current_trace.get()
     if extent.before is None or (extent.begun and extent.lock.locked()):
         return extent.value
-    return in_force(_current_trace).value  # a block is over
+    return current_context_value(_current_trace).value  # a block is over
 
 
 def set_current_trace(trace):
     """Let `trace` meet every operation that is bound inside a ``with`` block."""
-    return Extent(_current_trace, trace)
+    return ContextValue(_current_trace, trace)
 
 
-def lifetime(trace):
+def trace_scope(trace):
     """Make `trace` current for a ``with`` block, and dead ever after."""
     block = set_current_trace(trace)
     trace.life = block.lock
     return block
 
 
-def refuse_dead_tracers(primitive, args):
+def check_leaked_tracers(primitive, args):
     """Raise if a tracer among `args` has outlived the transformation that made it."""
     for arg in args:
         if isinstance(arg, Tracer) and (life := arg._trace.life) and not life.locked():

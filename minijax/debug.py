@@ -6,12 +6,12 @@ Reference: ``jax.debug``.
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax._lazy import awake, called
+from minijax._lazy import after_registrations, as_called_in
 from minijax.callbacks.callback import debug_callback, debug_print
 from minijax.callbacks.debugger import debug_breakpoint, debug_log
 
 _functions = {
-    "breakpoint": called(debug_breakpoint, __name__, "breakpoint"),
+    "breakpoint": as_called_in(debug_breakpoint, __name__, "breakpoint"),
     "callback": debug_callback,
     "log": debug_log,
     "print": debug_print,
@@ -21,7 +21,9 @@ _functions = {
 def __getattr__(name):
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'minijax.debug' has no attribute {name!r}")
-    functions = awake(lambda: _functions)  # to which higher floors add theirs
+    functions = after_registrations(
+        lambda: _functions
+    )  # to which higher floors add theirs
     if name == "__all__":
         return sorted(functions)
     if name not in functions:
@@ -30,4 +32,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(awake(lambda: _functions))
+    return sorted(after_registrations(lambda: _functions))

@@ -66,57 +66,57 @@ class JaxRuntimeError(RuntimeError):
 
 
 # Functions that find the line of the user's program that is running, or None.
-line_finders: list = []
+user_line_finders: list = []
 
 # Functions ``presenter(error)`` that make an error ready for its reader.
-presenters: list = []
+error_presenters: list = []
 
 
-def present(error):
+def format_for_user(error):
     """Make an error ready for its reader; what caught it then raises it again."""
-    for presenter in presenters:
+    for presenter in error_presenters:
         presenter(error)
 
 
-def presents(function):
+def presents_own_errors(function):
     """Mark a function as one that presents its errors itself; return it."""
     function.presents_errors = True
     return function
 
 
 # Functions that give memory back which is kept for later; then the next call works.
-givers: list = []
+memory_reclaimers: list = []
 
 
-def out_of_memory(what, shape, dtype):
+def out_of_memory_error(what, shape, dtype):
     """Return the error that says that there is no memory for an array.
 
     Args:
       what: what the array is for.
       shape, dtype: of the array; a shape of None is not known.
     """
-    for give in givers:
+    for give in memory_reclaimers:
         give()
     wanted = f"for {what}"
     if shape is not None:
         count = math.prod(map(int, shape)) * dtype.itemsize
         sizes = ",".join(map(str, shape))
         wanted = f"allocating {count} bytes for {what}, {dtype.name}[{sizes}]"
-    places = [place for find in line_finders if (place := find())]
+    places = [place for find in user_line_finders if (place := find())]
     lines = [f"\nIt was asked for in {place.quoted}" for place in places]
     message = f"RESOURCE_EXHAUSTED: Out of memory {wanted}.{''.join(lines)}"
     return JaxRuntimeError(message)
 
 
 def raise_if_out_of_memory(what, error, avals=()):
-    """Raise what `out_of_memory` returns if an error of Python or NumPy says so.
+    """Raise what `out_of_memory_error` returns if an error of Python or NumPy says so.
 
     It does if it is a MemoryError, or if one of `avals` has more bytes than there are
     addresses.
     """
     if isinstance(error, MemoryError):
         shape, dtype = (getattr(error, name, None) for name in ("shape", "dtype"))
-        raise out_of_memory(what, shape, dtype) from error
+        raise out_of_memory_error(what, shape, dtype) from error
     for aval in avals:
         if math.prod(aval.shape) * aval.dtype.itemsize > sys.maxsize:
-            raise out_of_memory(what, aval.shape, aval.dtype) from error
+            raise out_of_memory_error(what, aval.shape, aval.dtype) from error

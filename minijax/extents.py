@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 from weakref import ref
 
-from minijax.errors import present
+from minijax.errors import format_for_user
 
 
 class _Leave(property):
@@ -28,11 +28,11 @@ class _Leave(property):
         extent.lock.__exit__(*exception)
 
 
-class Extent:
+class ContextValue:
     """A value of a variable that is in force for one ``with`` block.
 
     Args:
-      variable: what `dynamic_variable` returned.
+      variable: what `context_variable` returned.
       value: of the variable; what follows ``as``.
 
     Attributes:
@@ -55,7 +55,7 @@ class Extent:
     def __enter__(self) -> Any:
         if self.begun:
             raise RuntimeError("This block has been entered before: make another one.")
-        self.before = in_force(self.variable)
+        self.before = current_context_value(self.variable)
         self.lock.acquire(False)
         self.variable.set(self)
         self.begun = True  # Python looks for no signal after an assignment
@@ -63,7 +63,7 @@ class Extent:
 
     def again(self):
         """Return what can be entered like this one, once more."""
-        return Extent(self.variable, self.value)
+        return ContextValue(self.variable, self.value)
 
     def __call__(self, fun):
         """Return a function each of whose calls is such a block."""
@@ -74,21 +74,21 @@ class Extent:
                 with self.again():
                     return fun(*args, **kwargs)
             except Exception as error:
-                present(error)
+                format_for_user(error)
                 raise
 
         return inside
 
 
-def dynamic_variable(name, value):
-    """Return a context variable for `Extent`; `value` is in force outside of them."""
-    outermost = Extent(None, value)
+def context_variable(name, value):
+    """Return a context variable for `ContextValue`; `value` holds outside of them."""
+    outermost = ContextValue(None, value)
     outermost.before = None
     return ContextVar(name, default=outermost)
 
 
-def in_force(variable):
-    """Return the innermost `Extent` of a variable whose block has not ended."""
+def current_context_value(variable):
+    """Return the innermost `ContextValue` of a variable whose block has not ended."""
     extent = innermost = variable.get()
     while extent.before is not None and not (extent.begun and extent.lock.locked()):
         extent = extent.before
@@ -97,16 +97,16 @@ def in_force(variable):
     return extent
 
 
-def is_outside_of_blocks(variable):
+def has_global_value(variable):
     """Return whether a variable has the value that it has outside of all blocks."""
-    return in_force(variable).before is None
+    return current_context_value(variable).before is None
 
 
-class Derived(Extent):
-    """An `Extent` whose value is made from the one before, as its block begins.
+class DerivedContextValue(ContextValue):
+    """An `ContextValue` whose value is made from the one before, as its block begins.
 
     Args:
-      variable: see `Extent`.
+      variable: see `ContextValue`.
       make: a function from the value before to the new one.
     """
 
@@ -117,19 +117,19 @@ class Derived(Extent):
         self.make = make
 
     def __enter__(self) -> Any:
-        self.value = self.make(in_force(self.variable).value)
+        self.value = self.make(current_context_value(self.variable).value)
         return super().__enter__()
 
     def again(self):
         """Return what can be entered like this one, once more."""
-        return Derived(self.variable, self.make)
+        return DerivedContextValue(self.variable, self.make)
 
 
 _next = threading.local()  # `extent`: of the block that `with` is about to enter
 
 
 class _LeaveLast:
-    """The ``__exit__`` of an `Enterable`, which is that of a new block."""
+    """The ``__exit__`` of an `ReentrantContext`, which is that of a new block."""
 
     def __get__(self, owner, kind=None) -> Any:
         if owner is None:
@@ -138,7 +138,7 @@ class _LeaveLast:
         return _next.extent.__exit__
 
     def __call__(self, owner, *exception):
-        extent = in_force(owner.extent().variable)
+        extent = current_context_value(owner.extent().variable)
         while getattr(extent, "owner", None) is not owner or not extent.lock.locked():
             if extent.before is None:
                 raise RuntimeError(f"{owner} has not been entered.")
@@ -146,10 +146,10 @@ class _LeaveLast:
         extent.__exit__(*exception)
 
 
-class Enterable:
+class ReentrantContext:
     """A context manager that may be entered many times, also inside of its own block.
 
-    The method `extent` returns a new `Extent` for each block.
+    The method `extent` returns a new `ContextValue` for each block.
     """
 
     __exit__ = _LeaveLast()
@@ -170,7 +170,7 @@ class Enterable:
 
 
 class _LeaveAndEnd:
-    """The ``__exit__`` of an `Ending`; nobody but `with` holds what it returns."""
+    """The ``__exit__`` of a `CallbackContext`; nobody but `with` holds its result."""
 
     def __get__(self, extent, kind=None) -> Any:
         if extent is None:
@@ -183,8 +183,8 @@ class _LeaveAndEnd:
         extent.leave()
 
 
-class Ending(Extent):
-    """An `Extent` whose method `end` is called as its block ends, whatever happens.
+class CallbackContext(ContextValue):
+    """A `ContextValue` whose method `end` is called as its block ends, come what may.
 
     If Ctrl-C interrupts `end`, it is called once more: it may find some of its work
     done.

@@ -8,7 +8,7 @@ Reference: ``jax.tree``.
 
 from importlib import import_module
 
-from minijax._lazy import called
+from minijax._lazy import as_called_in
 
 _NAMES = """
     all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path
@@ -21,7 +21,7 @@ def __getattr__(name):
     if name not in _NAMES:
         raise AttributeError(f"module 'minijax.tree' has no attribute {name!r}")
     place = _ELSEWHERE.get(name, "minijax.tree_util")
-    return called(getattr(import_module(place), f"tree_{name}"), __name__, name)
+    return as_called_in(getattr(import_module(place), f"tree_{name}"), __name__, name)
 
 
 def __dir__():

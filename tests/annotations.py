@@ -28,20 +28,25 @@ import numpy as np
 import minijax
 from minijax.cpu_backend.backend import CPUProgram
 from minijax.jitting.compilation import backends
-from minijax.llvm.targets import schedule
+from minijax.llvm.targets import scheduler
 from minijax.threads import parallel_loops as shared_text
 from minijax.vectorization import row_schedules as held_rows
 from minijax.vectorization import row_schedules as marks
 from minijax.vectorization import row_schedules as streaming
 from minijax.vectorization import row_schedules as strips
 from minijax.vectorization.row_schedules import (
-    hold_rows,
-    with_row_ends,
-    with_streams,
-    with_strips,
-    with_vectors,
+    cache_rows,
+    fission_row_loops,
+    stream_folds,
+    strip_mine,
+    vectorize_loops,
 )
-from minijax.vectorization.schedules import PASSES, vector_nest, with_blocks, with_tiles
+from minijax.vectorization.schedules import (
+    SCHEDULE_PASSES,
+    register_block,
+    schedule_nest,
+    tile_transposes,
+)
 from minijax.vectorization.vector_functions import is_loop
 from tests import edge_programs, machine_programs
 from tests.commands import options_of, reported
@@ -87,12 +92,18 @@ TELLING = [
 
 # Which passes are left out without an annotation; those of vectors, all that make them.
 LEFT_OUT = {
-    "vector": (with_vectors, with_tiles, with_row_ends, with_strips, with_streams),
-    "tile": (with_tiles,),
-    "keep": (hold_rows, with_row_ends, with_strips),
-    "stream": (with_streams,),
-    "strip": (with_strips,),
-    "together": (with_blocks,),
+    "vector": (
+        vectorize_loops,
+        tile_transposes,
+        fission_row_loops,
+        strip_mine,
+        stream_folds,
+    ),
+    "tile": (tile_transposes,),
+    "keep": (cache_rows, fission_row_loops, strip_mine),
+    "stream": (stream_folds,),
+    "strip": (strip_mine,),
+    "together": (register_block,),
     "unroll": (),
     "block": (),
     "mask": (),
@@ -108,7 +119,9 @@ ANNOTATIONS = (*LEFT_OUT, "parallel")
 def nest_without(annotation, kernel, target):
     """Return the steps of a kernel's nest without an annotation."""
     out = LEFT_OUT.get(annotation, ())
-    steps = vector_nest(kernel, target, [step for step in PASSES if step not in out])
+    steps = schedule_nest(
+        kernel, target, [step for step in SCHEDULE_PASSES if step not in out]
+    )
     return unmarked(steps, MARKS[annotation]) if annotation in MARKS else steps
 
 
@@ -135,7 +148,7 @@ class Recorded(CPUProgram):
 
     def nest(self, kernel, target):
         """Return the nest of a kernel, and note what would be another without."""
-        steps = vector_nest(kernel, target)
+        steps = schedule_nest(kernel, target)
         for name in LEFT_OUT.keys() - self.met:
             if nest_without(name, kernel, target) != steps:
                 self.met.add(name)
@@ -158,11 +171,11 @@ class Without(CPUProgram):
 @contextlib.contextmanager
 def scheduled(nest):
     """Let a function be the schedule of kernels for a while."""
-    before, schedule.value = schedule.value, nest
+    before, scheduler.value = scheduler.value, nest
     try:
         yield
     finally:
-        schedule.value = before
+        scheduler.value = before
 
 
 @contextlib.contextmanager

@@ -82,17 +82,17 @@ def pytest_make_collect_report(collector):
 
 if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
-    from minijax.dispatch.fastpath_functions import open_gate
+    from minijax.dispatch.fastpath_functions import enable_fastpath
     from minijax.dispatch.lowlevel import UnknownLayout
     from minijax.jitting import api
 
     if ELSEWHERE == "card":
-        from minijax.cuda.driver import stand_in
+        from minijax.cuda.driver import cupy_stand_in
         from tests.late_card import LateCuPy
 
-        stand_in.value = LateCuPy()
+        cupy_stand_in.value = LateCuPy()
     with suppress(UnknownLayout):
-        open_gate()  # which tries itself out with an array on the host
+        enable_fastpath()  # which tries itself out with an array on the host
     FIRST = minijax.devices()[0]
     if ELSEWHERE == "1":
         CHOSEN = minijax.devices("cpu")[1]

@@ -9,7 +9,7 @@ import warnings
 from itertools import islice
 
 import minijax
-from minijax.jitting.compilation import Interpreter, backends, without_waste
+from minijax.jitting.compilation import Interpreter, backends, dce_for_compilation
 from tests import emission_cases
 from tests.commands import options_of, reported
 from tests.kernel_cases import alike, programs
@@ -21,7 +21,7 @@ def compare(backend, name, f, operands):
     closed = emission_cases.written_down(f, operands)
     if closed is None:
         return None
-    closed = without_waste(closed)
+    closed = dce_for_compilation(closed)
     with minijax.config.override("minijax_backend", "interpreter"):
         wanted = Interpreter(closed)(*operands)
     try:

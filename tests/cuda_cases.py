@@ -17,30 +17,30 @@ import numpy as np
 
 from minijax import devices, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.block_kernels import rows_of, shape_on_card
+from minijax.gpu.block_kernels import choose_launch_with_rows, row_launch
 from minijax.gpu.codegen import (
     LaunchShape,
     cuda_function,
-    is_shareable,
-    launch_of,
-    outer_axes,
+    default_launch,
+    is_reorderable,
+    parallel_axes,
 )
 from minijax.gpu.cuda_source import PRELUDE
-from minijax.gpu.schedules import ScanShape, scan_of, tiles_of, vectors_of
-from minijax.kernels.builder import running
-from minijax.kernels.ir import Affine, foldings
-from minijax.kernels.loop_nests import apply, fold, interpret
+from minijax.gpu.schedules import ScanShape, scan_launch, tile_launch, vector_launch
+from minijax.kernels.builder import scan_node
+from minijax.kernels.ir import Affine, fold_ops
+from minijax.kernels.loop_nests import fold_node, interpret, op_node
 from minijax.kernels.lowering import lower
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
 from tests import cuda_sources, kernel_cases
 from tests.commands import options_of, reported
 
 LAUNCHES = {
-    "chosen": launch_of,
-    "alone": lambda kernel: LaunchShape(outer_axes(kernel)),
-    "warps": lambda kernel: LaunchShape(outer_axes(kernel), 32, 8),
-    "blocks": lambda kernel: LaunchShape(outer_axes(kernel), 96, 1),
-    "across": lambda kernel: LaunchShape(outer_axes(kernel), 8, 32, True),
+    "chosen": default_launch,
+    "alone": lambda kernel: LaunchShape(parallel_axes(kernel)),
+    "warps": lambda kernel: LaunchShape(parallel_axes(kernel), 32, 8),
+    "blocks": lambda kernel: LaunchShape(parallel_axes(kernel), 96, 1),
+    "across": lambda kernel: LaunchShape(parallel_axes(kernel), 8, 32, True),
 }
 
 
@@ -48,7 +48,7 @@ def scan_by(team, teams):
     """Return a function of a kernel that has teams make its running totals."""
 
     def launch(kernel):
-        found = scan_of(kernel, least=0)
+        found = scan_launch(kernel, least=0)
         return found and ScanShape(found.outer, found.axis, team, teams)
 
     return launch
@@ -56,11 +56,11 @@ def scan_by(team, teams):
 
 # Those of the schedules; None where a kernel is of another kind.
 SCHEDULES = {
-    "shape": shape_on_card,
-    "vectors": vectors_of,
-    "tiles": lambda kernel: tiles_of(kernel, least=1),
-    "rows": rows_of,
-    "rows anywhere": lambda k: rows_of(k, [x.name for x in k.parameters]),
+    "shape": choose_launch_with_rows,
+    "vectors": vector_launch,
+    "tiles": lambda kernel: tile_launch(kernel, least=1),
+    "rows": row_launch,
+    "rows anywhere": lambda k: row_launch(k, [x.name for x in k.parameters]),
     "scans by warps": scan_by(32, 8),
     "scans by blocks": scan_by(64, 1),
 }
@@ -69,8 +69,8 @@ SCHEDULES = {
 def forced(kernel, how):
     """Return a launch of that kind, or one that suits where there is none."""
     if how in SCHEDULES:
-        return SCHEDULES[how](kernel) or shape_on_card(kernel)
-    return LAUNCHES[how if is_shareable(kernel) else "alone"](kernel)
+        return SCHEDULES[how](kernel) or choose_launch_with_rows(kernel)
+    return LAUNCHES[how if is_reorderable(kernel) else "alone"](kernel)
 
 
 class CardChance(kernel_cases.Chance):
@@ -110,11 +110,11 @@ class CardChance(kernel_cases.Chance):
         """A node that uses others; few folds, and some that run."""
         arg, draw = self.one(nodes), self.rng.random()
         hows = [
-            h for h in kernel_cases.RUNNING if arg.dtype.kind in foldings[h].accepts
+            h for h in kernel_cases.RUNNING if arg.dtype.kind in fold_ops[h].accepts
         ]
         if draw < 0.15 and hows and sizes:
             axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
-            return running(self.one(hows), axis, arg)
+            return scan_node(self.one(hows), axis, arg)
         if draw < 0.25:
             return super().node(nodes, sizes)
         found = super().node(nodes, sizes)
@@ -149,8 +149,8 @@ class RowChance(CardChance):
         moving = [n for n in nodes if n.level and n.dtype.kind != "b"]
         if not folds or not moving:
             return []
-        other = apply("convert", moving[-1], dtype=folds[-1].dtype)
-        return [other, apply("add", folds[-1], other)]
+        other = op_node("convert", moving[-1], dtype=folds[-1].dtype)
+        return [other, op_node("add", folds[-1], other)]
 
     def node(self, nodes, sizes):
         """A node that uses others: a fold along rows, or what is behind such folds."""
@@ -158,15 +158,15 @@ class RowChance(CardChance):
         moving = [n for n in nodes if last in n.level and n.dtype.kind != "b"]
         if draw < 0.35 and moving:
             arg = self.one(moving)
-            hows = [h for h in foldings if arg.dtype.kind in foldings[h].accepts]
+            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].accepts]
             # A product of many numbers is one of some infinity, by its order.
-            return fold(self.one([h for h in hows if h != "mul"]), (last,), arg)
+            return fold_node(self.one([h for h in hows if h != "mul"]), (last,), arg)
         folds = [n for n in nodes if n.op == "fold" and n.dtype.kind != "b"]
         if draw < 0.8 and folds and moving:
             arg = self.one(folds)
-            other = apply("convert", self.one(moving), dtype=arg.dtype)
+            other = op_node("convert", self.one(moving), dtype=arg.dtype)
             nodes.append(other)
-            return apply(self.one(["add", "sub", "max"]), arg, other)
+            return op_node(self.one(["add", "sub", "max"]), arg, other)
         found = kernel_cases.Chance.node(self, nodes, sizes)
         return self.one(nodes) if found.op == "fold" else found
 

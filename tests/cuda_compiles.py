@@ -21,9 +21,9 @@ from typing import NamedTuple
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.block_kernels import fits_block, loop_function
+from minijax.gpu.block_kernels import fits_block, render_block_loop
 from minijax.gpu.cuda_source import PRELUDE
-from minijax.gpu.schedules import for_card
+from minijax.gpu.schedules import specialize_for_gpu
 from minijax.kernels.lowering import lower
 from tests import kernel_cases
 from tests.commands import options_of, reported
@@ -189,10 +189,12 @@ def sources(seed=0, count=60):
     """Return texts of modules: kernels of programs, of loops, random ones forced."""
     kernels, loops = {}, []
     for number, (f, *args) in enumerate(programs().values()):
-        program = for_card(fuse(lower(make_jaxpr(f)(*args))))
+        program = specialize_for_gpu(fuse(lower(make_jaxpr(f)(*args))))
         kernels |= program.kernels
         fitting = [step for step in program.steps if fits_block(step)]
-        loops += [loop_function(x, f"loop{number}_{k}") for k, x in enumerate(fitting)]
+        loops += [
+            render_block_loop(x, f"loop{number}_{k}") for k, x in enumerate(fitting)
+        ]
     found = [source_of(kernels, "shape"), PRELUDE + "\n".join(loops)]
     for chance in (CardChance, kernel_cases.PlacesChance):
         met = kernel_cases.random_kernels(seed, count, chance)

@@ -16,7 +16,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
-from minijax.cuda.device import CudaProgram, steps_for_card
+from minijax.cuda.device import CudaProgram, lower_for_gpu
 from minijax.cuda.program_steps import launches_in
 from minijax_book.emulator.cupy_card import EmulatedCuPy, Stream
 from tests.emulated_card import emulated_gpu
@@ -107,7 +107,7 @@ def rows():
 
 def launches_of(f, x):
     """Return how many launches a program makes."""
-    return len(launches_in(steps_for_card(make_jaxpr(f)(x))))
+    return len(launches_in(lower_for_gpu(make_jaxpr(f)(x))))
 
 
 def main():

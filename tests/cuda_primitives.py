@@ -14,7 +14,7 @@ import numpy as np
 
 import minijax
 from minijax import jit, make_jaxpr
-from minijax.cuda.device import steps_for_card
+from minijax.cuda.device import lower_for_gpu
 from minijax.cuda.program_steps import cuda_launches
 from minijax.kernels.lowering import Evaluate
 from tests.commands import options_of, reported
@@ -55,7 +55,7 @@ def left_to_the_host(most=3):
     found = set()
     for primitive, params, types in cases(most):
         closed = make_jaxpr(bound(primitive, params))(*operands(primitive, types))
-        steps = [*steps_for_card(closed).walk()]
+        steps = [*lower_for_gpu(closed).walk()]
         left = [s for s in steps if type(s) not in cuda_launches and not s.programs]
         assert all(isinstance(step, Evaluate) for step in left), left
         found |= {step.eqn.primitive.name for step in left}

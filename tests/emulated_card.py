@@ -4,7 +4,7 @@ from contextlib import contextmanager, nullcontext
 
 import minijax
 from minijax.arrays.devices import platforms
-from minijax.cuda.driver import stand_in
+from minijax.cuda.driver import cupy_stand_in
 from minijax.jitting.compilation import backends, default_backends
 from minijax_book.emulator.cupy_card import EmulatedCuPy
 
@@ -12,14 +12,14 @@ from minijax_book.emulator.cupy_card import EmulatedCuPy
 @contextmanager
 def emulated_gpu(kind=EmulatedCuPy, **options):
     """Have one GPU inside the block; return it, and what stands in for CuPy."""
-    before = stand_in.value, *[t.pop("gpu", None) for t in TABLES]
-    cupy = stand_in.value = kind(**options)
+    before = cupy_stand_in.value, *[t.pop("gpu", None) for t in TABLES]
+    cupy = cupy_stand_in.value = kind(**options)
     try:
         [gpu] = minijax.devices("gpu")
         yield gpu, cupy
     finally:
         minijax.clear_caches()
-        stand_in.value = before[0]
+        cupy_stand_in.value = before[0]
         for table, value in zip(TABLES, before[1:]):
             table.pop("gpu", None)
             if value is not None:

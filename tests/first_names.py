@@ -191,7 +191,7 @@ def tables(names):
     from minijax import _lazy
     from minijax.core import Array
 
-    _lazy.wake_all()
+    _lazy.run_registrations()
     found = {"Array": sorted(entries(dict(vars(Array))).items())}
     for module, name in names:
         value = getattr(sys.modules.get(module), name, None)

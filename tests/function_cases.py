@@ -3,10 +3,13 @@
 import numpy as np
 from mpmath import mp
 
-from minijax.elementary_functions.scalar_functions import inline, write_function
-from minijax.kernels.builder import NodeWriter
+from minijax.elementary_functions.scalar_functions import (
+    build_function,
+    inline_function,
+)
+from minijax.kernels.builder import NodeBuilder
 from minijax.kernels.ir import Affine, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, interpret, load
+from minijax.kernels.loop_nests import Kernel, interpret, load_node
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 
@@ -16,10 +19,10 @@ DTYPES = [F32, F64]
 
 def kernel_of(body, dtypes, size, label="f"):
     """The kernel that applies a function to vectors."""
-    k, place = NodeWriter(), Affine(0, (1,))
+    k, place = NodeBuilder(), Affine(0, (1,))
     parameters = [Parameter(f"x{n}", dtype, size) for n, dtype in enumerate(dtypes)]
-    args = [k.write(load(parameter, place)) for parameter in parameters]
-    result = inline(k, write_function(label, body, dtypes), args)
+    args = [k.write(load_node(parameter, place)) for parameter in parameters]
+    result = inline_function(k, build_function(label, body, dtypes), args)
     out = Parameter("out", result.dtype, size)
     nodes = tuple(dict.fromkeys(k.nodes))
     return Kernel(

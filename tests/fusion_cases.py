@@ -12,7 +12,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.elementary_functions.real_functions import expand
+from minijax.elementary_functions.real_functions import expand_functions
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.lowering import KernelProgram, lower
@@ -46,7 +46,9 @@ class FusedMachineCode(LLVMProgram):
 
     def compile(self, kernels):
         """Machine code of the kernels."""
-        return super().compile({name: expand(k) for name, k in kernels.items()})
+        return super().compile(
+            {name: expand_functions(k) for name, k in kernels.items()}
+        )
 
 
 def adds_floats(program):

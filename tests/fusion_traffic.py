@@ -23,7 +23,7 @@ import minijax.cpu_backend.backend
 import minijax.numpy as jnp
 from minijax import grad, make_jaxpr, value_and_grad
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.ir import operations, traffic
+from minijax.kernels.ir import bytes_accessed, flops_and_transcendentals
 from minijax.kernels.lowering import Launch, lower
 from minijax.passes.pipeline import simplify
 from tests import corpus, fusion_cases
@@ -164,10 +164,10 @@ def programs():
 def summary(program):
     """How many kernels, bytes, flops and transcendental functions, as a tuple."""
     kernels = [step.kernel for step in program.walk() if isinstance(step, Launch)]
-    counts = [operations(kernel) for kernel in kernels]
+    counts = [flops_and_transcendentals(kernel) for kernel in kernels]
     return (
         len(kernels),
-        sum(sum(traffic(kernel)) for kernel in kernels),
+        sum(sum(bytes_accessed(kernel)) for kernel in kernels),
         *[sum(c[kind] for c in counts) for kind in ("flops", "transcendentals")],
     )
 

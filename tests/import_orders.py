@@ -62,15 +62,15 @@ def kernel_texts():
     import numpy as np
 
     from minijax.kernels.ir import Affine, Parameter, Store
-    from minijax.kernels.loop_nests import Kernel, apply, fold, load
+    from minijax.kernels.loop_nests import Kernel, fold_node, load_node, op_node
     from minijax.llvm.targets import forced_target, kernel_function
     from minijax.vectorization import schedules  # noqa: F401 - hands its program in
 
     x, out = (Parameter(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
     place = Affine(0, (100, 1))
-    a = load(x, place)
-    e = apply("exp", d := apply("sub", a, m := fold("max", (1,), a)))
-    r = apply("div", e, s := fold("add", (1,), e))
+    a = load_node(x, place)
+    e = op_node("exp", d := op_node("sub", a, m := fold_node("max", (1,), a)))
+    r = op_node("div", e, s := fold_node("add", (1,), e))
     nodes, stores = (a, m, d, e, s, r), (Store(out, place, r),)
     softmax = Kernel("softmax", (33, 100), (x, out), nodes, stores)
     found = [kernel_function(softmax, "k", forced_target("plain")).text]

@@ -213,13 +213,13 @@ def entry_problem(seed, folder):
     """Return what is wrong with the reading of one damaged cache entry, or None."""
     draw = random.Random(f"entry {seed}")
     code = draw.randbytes(draw.choice([0, 1, 100, 5000]))
-    object_cache.write(str(folder), KEY, code)
-    file = Path(folder) / (KEY + object_cache.CODE)
+    object_cache.write_object(str(folder), KEY, code)
+    file = Path(folder) / (KEY + object_cache.CODE_SUFFIX)
     change = draw.choice(DAMAGE)
     content = file.read_bytes()
     file.write_bytes(changed := change(draw, content))
     try:
-        found = object_cache.read(str(folder), KEY)
+        found = object_cache.read_object(str(folder), KEY)
     except Exception as error:
         return f"{seed}: entry, {change.__name__}: {error!r}"
     wanted = code if changed == content else None

@@ -13,29 +13,29 @@ import warnings
 import numpy as np
 
 import minijax
-from minijax.jitting.compilation import Interpreter, without_waste
-from minijax.kernels.builder import collapse, running
+from minijax.jitting.compilation import Interpreter, dce_for_compilation
+from minijax.kernels.builder import collapse_axes, scan_node
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import (
     Affine,
     Guard,
+    IndirectTerm,
     Parameter,
     Store,
-    Term,
     Update,
-    foldings,
-    in_registers,
+    compute_dtype,
+    fold_ops,
     scalar_ops,
-    union,
+    union_of_levels,
 )
 from minijax.kernels.loop_nests import (
     Kernel,
-    apply,
-    constant,
-    fold,
-    index,
+    constant_node,
+    fold_node,
+    index_node,
     interpret,
-    load,
+    load_node,
+    op_node,
 )
 from minijax.kernels.lowering import KernelProgram
 from minijax.llvm.codegen import emit_llvm
@@ -121,8 +121,8 @@ class Chance:
             place, guards = self.guarded(place, sizes)
             dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
             parameters.append(Parameter(f"x{which}", dtype, size))
-            nodes.append(load(parameters[-1], place, guards, 1))
-        nodes += [index(axis) for axis in range(len(sizes))]
+            nodes.append(load_node(parameters[-1], place, guards, 1))
+        nodes += [index_node(axis) for axis in range(len(sizes))]
         for _ in range(self.rng.integers(1, 9)):
             nodes.append(self.node(nodes, sizes))
         nodes += self.ending(nodes)
@@ -147,20 +147,22 @@ class Chance:
             kept = max(arg.level[:-1], default=-1) + 1
             axis = int(self.rng.integers(kept, len(sizes)))
             axis = max(axis, *arg.level, 0) if arg.level else axis
-            hows = [h for h in foldings if arg.dtype.kind in foldings[h].accepts]
+            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].accepts]
             hows = [h for h in hows if sizes[axis] or not h.startswith("arg")]
-            return fold(self.one(hows), (axis,), arg)
+            return fold_node(self.one(hows), (axis,), arg)
         if self.rng.random() < 0.3:
             dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
-            return apply("convert", arg, dtype=in_registers(dtype))
+            return op_node("convert", arg, dtype=compute_dtype(dtype))
         names = [n for n, op in scalar_ops.items() if arg.dtype.kind in op.kinds]
         name = self.one(sorted({*names} - DELICATE))
-        peers = [n for n in nodes if n.dtype == arg.dtype] or [constant(1, arg.dtype)]
+        peers = [n for n in nodes if n.dtype == arg.dtype] or [
+            constant_node(1, arg.dtype)
+        ]
         args = [self.one(peers) for _ in range(scalar_ops[name].arity)]
         if name == "select":
             conditions = [n for n in nodes if n.dtype.kind == "b"]
-            return apply(name, self.one(conditions), *args[1:]) if conditions else arg
-        return apply(name, *args)
+            return op_node(name, self.one(conditions), *args[1:]) if conditions else arg
+        return op_node(name, *args)
 
     def memory(self, kernel):
         """Numbers for the parameters of a kernel, by their names."""
@@ -183,15 +185,17 @@ class PlacesChance(Chance):
         """Up to two pairs of a number, which is put behind the nodes, and a term."""
         pairs = []
         for _ in range(self.one([1, 1, 2])):
-            found = [x for x in nodes if x.dtype.kind in "iub"] or [constant(2, INT64)]
-            x = apply("convert", self.one(found), dtype=INT64)
-            step = constant(self.one([-1, 1, 2]), INT64)
-            product = apply("mul", x, step)
-            shift = constant(int(self.rng.integers(-1, 3)), INT64)
-            pairs.append(apply("add", product, shift))
+            found = [x for x in nodes if x.dtype.kind in "iub"] or [
+                constant_node(2, INT64)
+            ]
+            x = op_node("convert", self.one(found), dtype=INT64)
+            step = constant_node(self.one([-1, 1, 2]), INT64)
+            product = op_node("mul", x, step)
+            shift = constant_node(int(self.rng.integers(-1, 3)), INT64)
+            pairs.append(op_node("add", product, shift))
             nodes += [*x.args, x, step, product, shift, pairs[-1]]
         terms = [(self.one([-3, -1, 0, 1, 2, 7]), self.rng.integers(7)) for _ in pairs]
-        return [*zip(pairs, [Term(int(a), int(b)) for a, b in terms])]
+        return [*zip(pairs, [IndirectTerm(int(a), int(b)) for a, b in terms])]
 
     def reached(self, place, size, terms):
         """A place moved so that all that terms reach lies behind 0, and the size."""
@@ -203,7 +207,7 @@ class PlacesChance(Chance):
     def kernel(self, number):
         """A kernel that the checker accepts."""
         sizes, kinds = self.sizes(), cases.DTYPES[:-2]
-        nodes = [index(axis) for axis in range(len(sizes))]
+        nodes = [index_node(axis) for axis in range(len(sizes))]
         parameters = []
         for which in range(self.rng.integers(2, 5)):
             dtype = cases.dtype_of("int32" if which == 0 else self.one(kinds))
@@ -212,7 +216,7 @@ class PlacesChance(Chance):
             pairs = self.computed(nodes) if which and self.rng.random() < 0.7 else ()
             place, size = self.reached(place, size, [term for _, term in pairs])
             parameters.append(Parameter(f"x{which}", dtype, size))
-            nodes.append(load(parameters[-1], place, guards, 1, pairs))
+            nodes.append(load_node(parameters[-1], place, guards, 1, pairs))
         for _ in range(self.rng.integers(1, 7)):
             nodes.append(self.node(nodes, sizes))
         nodes += self.ending(nodes)
@@ -224,11 +228,11 @@ class PlacesChance(Chance):
     def node(self, nodes, sizes):
         """A node that uses others; one of four is a fold that runs."""
         arg = self.one(nodes)
-        hows = [how for how in RUNNING if arg.dtype.kind in foldings[how].accepts]
+        hows = [how for how in RUNNING if arg.dtype.kind in fold_ops[how].accepts]
         if not sizes or not hows or self.rng.random() < 0.75:
             return super().node(nodes, sizes)
         axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
-        return running(self.one(hows), axis, arg)
+        return scan_node(self.one(hows), axis, arg)
 
     def store(self, nodes, sizes):
         """A store of the last node, at computed places or at affine ones."""
@@ -241,16 +245,18 @@ class PlacesChance(Chance):
             place = Affine(0, (0,) * len(sizes))
         pairs, hows = self.computed(nodes), ["set", *UPDATES]
         at, terms = zip(*pairs)
-        hows = [h for h in hows if h == "set" or x.dtype.kind in foldings[h].accepts]
+        hows = [h for h in hows if h == "set" or x.dtype.kind in fold_ops[h].accepts]
         place, size = self.reached(place, size, terms)
-        axes = union([x.level, place.axes, *[number.level for number in at]])
-        axes = union([axes, tuple(k for k in range(len(sizes)) if self.one([0, 1]))])
+        axes = union_of_levels([x.level, place.axes, *[number.level for number in at]])
+        axes = union_of_levels(
+            [axes, tuple(k for k in range(len(sizes)) if self.one([0, 1]))]
+        )
         update = Update(self.one(hows), at, terms, axes)
         return Store(Parameter("out", dtype, size), place, x, update)
 
 
 INT64 = np.dtype("int64")
-RUNNING = [how for how, folding in foldings.items() if folding.running]
+RUNNING = [how for how, folding in fold_ops.items() if folding.running]
 UPDATES = ["add", "add", "mul", "min", "max"]
 
 
@@ -302,7 +308,7 @@ def compare(name, f, operands, recorder=Recorder):
     if closed is None:
         return [], {}
     program = recorder(closed)
-    wanted = Interpreter(without_waste(closed))(*operands)
+    wanted = Interpreter(dce_for_compilation(closed))(*operands)
     wrong = [
         f"{name}: {ours} instead of {other}"
         for ours, other in zip(program(*operands), wanted, strict=True)
@@ -362,7 +368,7 @@ def of_random_kernels(seed, count, chance=Chance):
         interpret(kernel, memory)
         after = [memory[parameter.name] for parameter in kernel.parameters]
         pair = [[data.view(np.uint8) for data in datas] for datas in (before, after)]
-        met += [(kernel, *pair), (collapse(kernel), *pair)]
+        met += [(kernel, *pair), (collapse_axes(kernel), *pair)]
     return met
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import minijax
 from minijax.arrays.dtypes import is_inexact
-from minijax.arrays.numerics import to_real
+from minijax.arrays.numerics import real_dtype_of
 from minijax.jitting.arguments import is_deleted
 from minijax.tree_util import tree_map
 from tests import random_control
@@ -217,7 +217,7 @@ def rounded(x, dtype):
     if not is_inexact(x.dtype):
         return np.asarray(x)
     parts = np.asarray(x, np.complex128).view(np.float64)
-    return parts.astype(to_real(dtype) if is_inexact(dtype) else np.float64)
+    return parts.astype(real_dtype_of(dtype) if is_inexact(dtype) else np.float64)
 
 
 def types_or_values(ours, wanted):

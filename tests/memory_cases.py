@@ -14,18 +14,18 @@ from minijax.kernels.builder import Buffer
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import (
     Affine,
-    Combine,
+    FoldCombine,
+    FoldInit,
     Loop,
     Parameter,
-    Start,
     Store,
-    foldings,
+    fold_ops,
     scalar_ops,
 )
-from minijax.kernels.loop_nests import Kernel, apply, fold, load, loop_nest
-from minijax.kernels.lowering import Launch, LoweredProgram, Memory
-from minijax.memory.allocator import CallMemory, check_plan, offsets_of
-from minijax.memory.buffer_assignment import lifetimes, plan
+from minijax.kernels.loop_nests import Kernel, fold_node, load_node, loop_nest, op_node
+from minijax.kernels.lowering import BufferAllocations, Launch, LoweredProgram
+from minijax.memory.allocator import PlannedAllocations, arena_offsets, check_plan
+from minijax.memory.buffer_assignment import live_ranges, plan_memory
 from tests.commands import options_of
 
 FLOAT, WIDE, BYTES = map(np.dtype, ("float32", "float64", "uint8"))
@@ -83,7 +83,7 @@ class Chance:
         a, out = self.matrix(known), self.allocate()
         nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
         x = nodes.load(a, place)
-        total = nodes.write(fold(self.one(["add", "max"]), (1,), x))
+        total = nodes.write(fold_node(self.one(["add", "max"]), (1,), x))
         nodes.apply("sub", x, total)
         return nodes.kernel("softmax", [(out, place, nodes.last)]), [out]
 
@@ -100,7 +100,7 @@ class Chance:
         a, out, sums = self.matrix(known), self.allocate(), self.allocate(ROWS)
         nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
         x = nodes.load(a, place)
-        total = nodes.write(fold("add", (1,), x))
+        total = nodes.write(fold_node("add", (1,), x))
         y = nodes.apply("neg", x)
         stores = [(out, place, y), (sums, Affine(0, (1, 0)), total)]
         return nodes.kernel("of_rows", stores), [out, sums]
@@ -148,11 +148,11 @@ class Nodes:
 
     def load(self, buffer, place):
         """Add a load."""
-        return self.write(load(self.parameter(buffer, "x"), place))
+        return self.write(load_node(self.parameter(buffer, "x"), place))
 
     def apply(self, op, *args):
         """Add an operation."""
-        return self.write(apply(op, *args))
+        return self.write(op_node(op, *args))
 
     @property
     def last(self):
@@ -190,10 +190,10 @@ def walk(steps, kernel, memory, indices, values):
             for index in range(kernel.sizes[step.axis]):
                 here = indices | {step.axis: index}
                 walk(step.body, kernel, memory, here, values)
-        elif isinstance(step, Start):
+        elif isinstance(step, FoldInit):
             how, dtype = step.fold.detail.how, step.fold.dtype
-            values[step.fold] = foldings[how].start(dtype)
-        elif isinstance(step, Combine):
+            values[step.fold] = fold_ops[how].start(dtype)
+        elif isinstance(step, FoldCombine):
             pair = values[step.fold], values[step.fold.args[0]]
             values[step.fold] = scalar_ops[step.fold.detail.how].numpy(*pair)
         elif isinstance(step, Store):
@@ -207,7 +207,9 @@ def walk(steps, kernel, memory, indices, values):
 
 def unplanned(program, args):
     """The results, each buffer in memory of its own."""
-    memory = Memory({buffer: value.view(BYTES) for buffer, value in program.constants})
+    memory = BufferAllocations(
+        {buffer: value.view(BYTES) for buffer, value in program.constants}
+    )
     memory.update(zip(program.inputs, [x.view(BYTES) for x in args]))
     for step in program.steps:
         run_step(step, memory)
@@ -229,7 +231,10 @@ def planned(found, args):
         for buffer, (kind, number) in found.places.items()
         if kind != "arena"
     }
-    memory, lives = CallMemory(known, offsets_of(found), arena), lifetimes(program)
+    memory, lives = (
+        PlannedAllocations(known, arena_offsets(found), arena),
+        live_ranges(program),
+    )
     for number, step in enumerate(found.steps):
         run_step(step, memory)
         kept = [old for old, _ in found.in_place.get(number, ())]
@@ -252,7 +257,7 @@ def problem(seed, length=8):
     args = arguments(program, seed)
     flags = np.random.default_rng(seed + 1).random((2, 3)) < 0.6
     for donated in ((), *map(tuple, flags)):
-        found = check_plan(plan(program, donated))
+        found = check_plan(plan_memory(program, donated))
         pairs = zip(planned(found, args), unplanned(program, args), strict=True)
         for ours, wanted in pairs:
             if not np.array_equal(ours, wanted, equal_nan=True):

@@ -71,7 +71,7 @@ def limits_too_far():
         further = [term._replace(limit=term.limit + 1) for term in terms]
         return within(f, numbers, further, *more)
 
-    within = vector_memory.within
+    within = vector_memory.emit_limits_hold
     return _instead(vector_memory, "within", let_through)
 
 
@@ -106,7 +106,7 @@ def same_output_names():
     def name(buffers, written):
         return "out" if written else new_name(buffers, written)
 
-    new_name = kernel_building.new_name
+    new_name = kernel_building.fresh_parameter_name
     return _instead(kernel_building, "new_name", name)
 
 
@@ -115,6 +115,6 @@ def import_order():
 
     The same numbers come of it, from other texts: streams come before held rows.
     """
-    tiles, vectors, rows, ends, strips, streams, *more = vector_kernels.PASSES
+    tiles, vectors, rows, ends, strips, streams, *more = vector_kernels.SCHEDULE_PASSES
     changed = tiles, vectors, streams, rows, ends, strips, *more
     return _instead(vector_kernels, "PASSES", changed)

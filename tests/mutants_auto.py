@@ -15,7 +15,7 @@ from minijax.autojitting import autojit as tiers
 @contextmanager
 def constants_for_ever():
     """A scalar stays the constant that it was when its step was new."""
-    with patch.object(recording, "compare", lambda *args: None):
+    with patch.object(recording, "find_changing_scalars", lambda *args: None):
         yield
 
 
@@ -28,7 +28,7 @@ def no_copies():
         buffer = x.view()
         return recording.ArrayImpl(buffer, typeof(x))
 
-    with patch.object(operands, "asarray_impl", shared):
+    with patch.object(operands, "as_array_impl", shared):
         yield
 
 
@@ -56,7 +56,7 @@ def types_forgotten():
 @contextmanager
 def params_forgotten():
     """Parameters with the same names are the same."""
-    with patch.object(recording, "key_of_params", lambda params: tuple(params)):
+    with patch.object(recording, "cache_key_of_params", lambda params: tuple(params)):
         yield
 
 
@@ -91,18 +91,18 @@ def starts_not_clamped():
             invars=[x], primitive=operations.lax.slice_p, params=params
         )  # fmt: skip
 
-    with patch.object(tiers, "firm", loose):
+    with patch.object(tiers, "static_slice_eqn", loose):
         yield
 
 
 @contextmanager
 def donation_while_waiting():
     """A donated array is not taken away from its owner."""
-    give_up = recording.give_up
+    give_up = recording.donate_operands
 
-    with patch.object(recording, "give_up", lambda given, args, outs: outs):
+    with patch.object(recording, "donate_operands", lambda given, args, outs: outs):
         yield
-    assert give_up is recording.give_up
+    assert give_up is recording.donate_operands
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from minijax.arrays.dtypes import config
 from minijax.dispatch import compilation_cache as object_cache
-from minijax.dispatch.compilation_cache import CODE, HEAD, key_of
+from minijax.dispatch.compilation_cache import CODE_SUFFIX, FILE_MAGIC, object_cache_key
 from minijax.llvm.compiler import Library
 from tests.test_llvm_compiler import TEXT, call
 
@@ -20,12 +20,12 @@ def unbound_entries():
     key is loaded, and so is whatever others have put there: `swapped_entries` and
     `forged_entries` find it.
     """
-    sound = object_cache.seal
-    object_cache.seal = lambda key, code: HEAD + sha256(code).digest()
+    sound = object_cache.file_header
+    object_cache.file_header = lambda key, code: FILE_MAGIC + sha256(code).digest()
     try:
         yield
     finally:
-        object_cache.seal = sound
+        object_cache.file_header = sound
 
 
 def _libraries(count):
@@ -49,8 +49,8 @@ def swapped_entries(folder, count=3):
     """
     on = config.override("jax_enable_compilation_cache", True)
     with on, config.override("jax_compilation_cache_dir", str(folder)):
-        keys = [key_of(library) for library in _libraries(count)]
-        paths = [Path(folder, key + CODE) for key in keys]
+        keys = [object_cache_key(library) for library in _libraries(count)]
+        paths = [Path(folder, key + CODE_SUFFIX) for key in keys]
         for one, other in pairwise(paths):
             contents = one.read_bytes(), other.read_bytes()
             other.write_bytes(contents[0]), one.write_bytes(contents[1])
@@ -67,11 +67,11 @@ def forged_entries(folder):
       a list of the codes that were read.
     """
     key, code = "0f" * 32, b"no machine code at all"
-    hashes = [sha256(code), sha256(key.encode() + code), sha256(HEAD + code)]
+    hashes = [sha256(code), sha256(key.encode() + code), sha256(FILE_MAGIC + code)]
     found = []
     for made in hashes:
-        for head in (b"", HEAD):
+        for head in (b"", FILE_MAGIC):
             content = head + made.digest() + code
-            Path(folder, key + CODE).write_bytes(content)
-            found.append(object_cache.read(str(folder), key))
+            Path(folder, key + CODE_SUFFIX).write_bytes(content)
+            found.append(object_cache.read_object(str(folder), key))
     return [code for code in found if code is not None]

@@ -14,10 +14,10 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.arrays.array import computations, impl_rules, primitive_rules, shape_rules
+from minijax.arrays.array import def_shape_and_impl, eval_rules, impl_rules, shape_rules
 from minijax.lax.arithmetic import astype
 from minijax.numpy import ufuncs as arithmetic
-from minijax.python_backend.codegen import expression, python_rules
+from minijax.python_backend.codegen import expression_rule, python_rules
 from tests.mutants import fresh_caches
 
 
@@ -56,13 +56,15 @@ def overflowing_round():
 @contextmanager
 def half_as_square_root():
     """``(-inf) ** 0.5`` is NaN when it is evaluated, as NumPy's `power` has it."""
-    rules = [computations, impl_rules, python_rules]
+    rules = [eval_rules, impl_rules, python_rules]
     kept = [table[lax.pow_p] for table in rules]
     with fresh_caches():
-        primitive_rules(
+        def_shape_and_impl(
             lax.pow_p, shape_rules[lax.pow_p], lambda xp, x, y: np.power(x, y)
         )
-        python_rules[lax.pow_p] = expression(lambda w, eqn, x, y: f"np.power({x}, {y})")
+        python_rules[lax.pow_p] = expression_rule(
+            lambda w, eqn, x, y: f"np.power({x}, {y})"
+        )
         try:
             yield
         finally:

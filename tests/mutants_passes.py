@@ -9,9 +9,14 @@ from unittest.mock import patch
 from minijax import clear_caches, lax
 from minijax.passes import simplification as common_subexpressions
 from minijax.passes import simplification as identities
-from minijax.passes.pipeline import EXACT
-from minijax.passes.rewriting import INSIDE, put, sweeping
-from minijax.passes.simplification import IDENTITIES, SHARING, Identity, using
+from minijax.passes.pipeline import EXACT_REDUCTIONS
+from minijax.passes.rewriting import INNER_JAXPR_RULES, insert_eqn, rewrite_pass
+from minijax.passes.simplification import (
+    CSE_RULES,
+    IDENTITY_RULES,
+    Identity,
+    identity_rules,
+)
 
 
 def _join_without_empty(sweep, eqn):
@@ -23,7 +28,7 @@ def _join_without_empty(sweep, eqn):
         parts += inner.invars if inside else [x] if x.aval.size else []
     if not parts or parts == eqn.invars:
         return None
-    return put(sweep, eqn.primitive, *parts, **eqn.params)
+    return insert_eqn(sweep, eqn.primitive, *parts, **eqn.params)
 
 
 def _reduce_one(sweep, eqn):
@@ -31,7 +36,7 @@ def _reduce_one(sweep, eqn):
     [x], axes = eqn.invars, eqn.params["axes"]
     if any(x.aval.shape[axis] != 1 for axis in axes):
         return None
-    return put(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
+    return insert_eqn(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
 
 
 def _match_some(sweep, terms, atoms, names):
@@ -52,20 +57,23 @@ _NAN = Identity(("sub", "x", "x"), 0, "biuhfc")
 # From names to a pass, and what is patched while it runs.
 MUTANTS = {
     "empty operands": (
-        sweeping(INSIDE, ({lax.concatenate_p}, _join_without_empty)),
+        rewrite_pass(INNER_JAXPR_RULES, ({lax.concatenate_p}, _join_without_empty)),
         (),
     ),
-    "complex maximum": (sweeping(INSIDE, (EXACT, _reduce_one)), ()),
+    "complex maximum": (
+        rewrite_pass(INNER_JAXPR_RULES, (EXACT_REDUCTIONS, _reduce_one)),
+        (),
+    ),
     "more operands": (
-        sweeping(INSIDE, IDENTITIES),
+        rewrite_pass(INNER_JAXPR_RULES, IDENTITY_RULES),
         (identities, "all_match", _match_some),
     ),
     "two zeros": (
-        sweeping(INSIDE, SHARING),
+        rewrite_pass(INNER_JAXPR_RULES, CSE_RULES),
         (common_subexpressions, "key_of", _value_of),
     ),
-    "x + 0 = x": (sweeping(INSIDE, using([_ZERO])), ()),
-    "x - x = 0": (sweeping(INSIDE, using([_NAN])), ()),
+    "x + 0 = x": (rewrite_pass(INNER_JAXPR_RULES, identity_rules([_ZERO])), ()),
+    "x - x = 0": (rewrite_pass(INNER_JAXPR_RULES, identity_rules([_NAN])), ()),
 }
 SEEDS = {
     "empty operands": 108,

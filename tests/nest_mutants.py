@@ -18,13 +18,18 @@ from collections import Counter
 import numpy as np
 
 from minijax.kernels.checker import NestError, check_nest
-from minijax.kernels.ir import Combine, Loop, Start, Store, steps_inside
+from minijax.kernels.ir import FoldCombine, FoldInit, Loop, Store, child_steps
 from minijax.kernels.loop_nests import Node, interpret, print_nest
-from minijax.llvm.codegen import module_text
-from minijax.llvm.targets import TargetLibrary, current_target, forced_target, scheduled
-from minijax.threads.parallel_loops import shared_nest, unit_of
-from minijax.vectorization.row_schedules import Keep, Recall, Stream
-from minijax.vectorization.schedules import Tile, vector_nest
+from minijax.llvm.codegen import module_ir
+from minijax.llvm.targets import (
+    TargetLibrary,
+    current_target,
+    emit_scheduled_kernel,
+    forced_target,
+)
+from minijax.threads.parallel_loops import grain_unit, parallel_nest
+from minijax.vectorization.row_schedules import RowLoad, RowStore, Stream
+from minijax.vectorization.schedules import TransposeTile, schedule_nest
 from tests import kernel_cases
 from tests import vector_cases as cases
 from tests.commands import options_of, reported
@@ -60,8 +65,8 @@ def nests():
     found = []
     for number, kernel in enumerate(kernels()):
         target = targets[number % 3 == 2]
-        found.append((kernel, vector_nest(kernel, target), target))
-        *before, last = shared_nest(kernel, target)
+        found.append((kernel, schedule_nest(kernel, target), target))
+        *before, last = parallel_nest(kernel, target)
         if isinstance(last, Loop | Stream) and number % 2:
             found.append((kernel, [*before, last], target))
     return found
@@ -109,7 +114,7 @@ class Mutation:
 
     def count(self, step):
         """Return how many steps one holds that are worth a change."""
-        return sum(1 + self.count(each) for each in steps_inside(step))
+        return sum(1 + self.count(each) for each in child_steps(step))
 
     def within(self, step):
         """Return a step with a change in what it holds."""
@@ -142,13 +147,13 @@ class Mutation:
             return [self.node(step)]
         if isinstance(step, Stream):
             return [self.stream(step)]
-        if isinstance(step, Tile):
+        if isinstance(step, TransposeTile):
             return [step._replace(axis=self.axis())]
-        if isinstance(step, Keep | Recall):
+        if isinstance(step, RowStore | RowLoad):
             axes = self.pick([step.row.axes[::-1], step.row.axes[1:], (self.axis(),)])
             return [step._replace(row=step.row._replace(axes=axes))]
         folds = [node for node in self.kernel.nodes if node.op in ("fold", "running")]
-        kind = self.pick([Start, Combine])
+        kind = self.pick([FoldInit, FoldCombine])
         return [kind(self.pick(folds)) if folds else step]
 
     def axis(self):
@@ -219,7 +224,7 @@ def inside(field):
 
 def is_parallel(steps):
     """Return whether a loop of a nest does some of its turns only."""
-    return any(getattr(x, "parallel", False) or is_parallel(steps_inside(x))
+    return any(getattr(x, "parallel", False) or is_parallel(child_steps(x))
                for x in steps)  # fmt: skip
 
 
@@ -230,8 +235,8 @@ def run(kernel, steps, target, seed):
     """Return how the machine code of a nest differs from the interpreter, or None."""
     shared = is_parallel(steps)
     more = (("i64", "%lo"), ("i64", "%hi")) if shared else ()
-    made = scheduled(kernel, "mutant", steps, "noinline", target, more)
-    library = TargetLibrary(module_text([made]), target)
+    made = emit_scheduled_kernel(kernel, "mutant", steps, "noinline", target, more)
+    library = TargetLibrary(module_ir([made]), target)
     rng = np.random.default_rng(seed)
     given = {b.name: rng.integers(-3, 4, b.size).astype(b.dtype)
              for b in kernel.parameters}  # fmt: skip
@@ -250,7 +255,7 @@ def run(kernel, steps, target, seed):
 
 def parts(kernel, step):
     """Return the ends of two parts of the outermost loop, the later one first."""
-    size, unit = kernel.sizes[step.axis], unit_of(step)
+    size, unit = kernel.sizes[step.axis], grain_unit(step)
     middle = min(size, (size // unit // 2) * unit)
     return [(middle, size), (0, middle)]
 

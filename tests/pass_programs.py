@@ -15,7 +15,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import dtype_kind
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.passes.pipeline import passes, simplify
 from tests.pass_cases import adds_in_loops, difference, evaluated
@@ -38,7 +38,7 @@ COMPARE = "eq ne lt le gt ge".split()
 
 def numbers(rng, dtype, shape):
     """Random numbers of a dtype, most of them bad ones."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if kind in "iu":
@@ -227,7 +227,7 @@ def program(seed):
 def about_the_same(x, y):
     """Whether two results differ by rounding."""
     x, y = np.asarray(x), np.asarray(y)
-    rtol = 0.05 if kind_of(x.dtype) == "h" else 1e-5
+    rtol = 0.05 if dtype_kind(x.dtype) == "h" else 1e-5
     return x.shape == y.shape and np.allclose(x, y, rtol, 1e-6, equal_nan=True)
 
 

@@ -18,7 +18,7 @@ from importlib import import_module
 import numpy as np
 
 import minijax
-from minijax.arrays.array import asarray_impl
+from minijax.arrays.array import as_array_impl
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.lax.arithmetic import astype
 from tests.commands import options_of
@@ -94,7 +94,7 @@ def as_jaxpr(g, values):
 
 def with_type(x, aval):
     """A literal comes out as a number, in JAX too; return it with its type."""
-    return asarray_impl(astype(x, aval.dtype, aval.weak_type))
+    return as_array_impl(astype(x, aval.dtype, aval.weak_type))
 
 
 def backend(name):

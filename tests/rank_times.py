@@ -26,7 +26,7 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import P, config, grad, jit, lax, make_mesh, pmap, shard_map
-from minijax.distributed.processes import allreduce, world_here
+from minijax.distributed.processes import allreduce, current_world
 from minijax.sharding import NamedSharding
 
 
@@ -47,7 +47,7 @@ def microseconds(call, times, rounds=15):
 
 
 def sums(mesh, n):
-    engine = world_here().engine(tuple(range(n)))
+    engine = current_world().engine(tuple(range(n)))
     add = lambda v: lax.psum(v, "i")  # noqa: E731
     for size, times in ((8, 200), (1 << 16, 60), (1 << 20, 8)):
         rows = NamedSharding(mesh, P("i"))
@@ -99,7 +99,7 @@ def steps(mesh, n, width=512, layers=6, examples=512, times=12):
         config.update("minijax_overlap", on)
         programs[name] = program(exchange)
         results[name] = [np.asarray(w) for w in programs[name](ws, x)]
-    watch, comm = world_here().watch, world_here().comm
+    watch, comm = current_world().watch, current_world().comm
     for _ in range(times):
         for name, f in programs.items():
             comm.Barrier()

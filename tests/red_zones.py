@@ -17,7 +17,7 @@ import sys
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, typeof
+from minijax.arrays.array import ArrayImpl, as_array_impl, typeof
 from minijax.cpu_backend import backend as cpu_backend
 from minijax.cpu_backend import program_codegen as steps_text
 from minijax.jitting.arguments import is_deleted
@@ -46,7 +46,7 @@ class Guarded:
 
     def __init__(self, size, what):
         self.size, self.what = size, what
-        self.memory = result_memory.Heap(size + 2 * GUARD + ALIGNMENT)
+        self.memory = result_memory.HeapBlock(size + 2 * GUARD + ALIGNMENT)
         whole = zone(self.memory, 0, None)
         whole[:] = NONSENSE
         self.memory.offset = GUARD + -(whole.ctypes.data + GUARD) % ALIGNMENT
@@ -148,7 +148,7 @@ class RedZones:
         x = np.asarray(x)
         buffer = self.like(x)
         buffer[...] = x
-        return ArrayImpl(buffer, typeof(asarray_impl(x)))
+        return ArrayImpl(buffer, typeof(as_array_impl(x)))
 
     # What is checked.
 
@@ -198,7 +198,7 @@ class RedZones:
         put = self.put
         put(result_memory, "pool", GuardedPool(self))
         put(
-            kernel_backends.Memory,
+            kernel_backends.BufferAllocations,
             "__missing__",
             lambda memory, buffer: self.allocate(memory, buffer),
         )
@@ -207,7 +207,7 @@ class RedZones:
         for program in (cpu_backend.CPUProgram, planned_backend.PlannedProgram):
             put(program, "__call__", self.watched(program.__call__))
         if self.apart:
-            rounded = arenas.rounded
+            rounded = arenas.align_up
             put(arenas, "rounded", lambda size: rounded(size) + ALIGNMENT)
             put(arenas.Arena, "give", lambda arena, start, size: None)
             put(steps_text, "SMALL", -1)

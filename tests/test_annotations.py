@@ -80,7 +80,7 @@ def test_nothing_is_left_of_an_annotation(annotation):
 
 
 def test_a_wrong_annotation_is_seen():
-    recalled = held_rows.step_writers[held_rows.Recall]
+    recalled = held_rows.step_emitters[held_rows.RowLoad]
 
     def forgets(f, step):
         recalled(f, step)
@@ -88,7 +88,7 @@ def test_a_wrong_annotation_is_seen():
 
     shape = 41, 300  # for which no test has made machine code
     x = numbers(shape)
-    with patch.dict(held_rows.step_writers, {held_rows.Recall: forgets}):
+    with patch.dict(held_rows.step_emitters, {held_rows.RowLoad: forgets}):
         wrong = minijax.jit(shares, backend="cpu, recorded")(x)
         right = minijax.jit(shares, backend="cpu without keep")(x)
     assert np.allclose(right, shares(minijax.numpy.asarray(x)), rtol=1e-4, atol=1e-6)

@@ -15,10 +15,10 @@ from minijax import lax
 from minijax.arrays.array import (
     ArrayImpl,
     ShapedArray,
-    asarray_impl,
+    as_array_impl,
     asbuffer,
-    computations,
-    primitive_rules,
+    def_shape_and_impl,
+    eval_rules,
     shape_rules,
     typeof,
 )
@@ -51,27 +51,27 @@ NUMBERS = hnp.arrays(
     ],
 )
 def test_repr_is_jax_s(value, text):
-    assert repr(asarray_impl(value)) == text
+    assert repr(as_array_impl(value)) == text
 
 
 def test_text_and_formats():
-    assert str(asarray_impl(np.arange(3))) == "[0 1 2]"
-    assert f"{asarray_impl(1.5):.3f}" == "1.500"
-    assert f"{asarray_impl(np.arange(2))}" == "[0 1]"
+    assert str(as_array_impl(np.arange(3))) == "[0 1 2]"
+    assert f"{as_array_impl(1.5):.3f}" == "1.500"
+    assert f"{as_array_impl(np.arange(2))}" == "[0 1]"
     with pytest.raises(TypeError):
-        f"{asarray_impl(np.arange(2)):.3f}"
+        f"{as_array_impl(np.arange(2)):.3f}"
 
 
 @given(NUMBERS)
 def test_there_and_back(numbers):
-    array = asarray_impl(numbers)
+    array = as_array_impl(numbers)
     np.testing.assert_array_equal(np.asarray(array), numbers)
     assert np.asarray(array).dtype == numbers.dtype == array.dtype
 
 
 @given(NUMBERS)
 def test_nobody_else_holds_the_buffer(numbers):
-    array = asarray_impl(numbers)
+    array = as_array_impl(numbers)
     assert not np.shares_memory(np.asarray(array), numbers)
     before = numbers.copy()
     numbers[...] = 0
@@ -79,7 +79,7 @@ def test_nobody_else_holds_the_buffer(numbers):
 
 
 def test_views_are_read_only():
-    array = asarray_impl(np.ones(3))
+    array = as_array_impl(np.ones(3))
     for view in (np.asarray(array), np.array(array, copy=None), np.asarray(array).T):
         assert not view.flags.writeable
         with pytest.raises(ValueError):
@@ -93,7 +93,7 @@ def test_views_are_read_only():
 
 
 def test_dlpack():
-    array = asarray_impl(np.arange(3, dtype=np.float32))
+    array = as_array_impl(np.arange(3, dtype=np.float32))
     borrowed = np.from_dlpack(array)
     np.testing.assert_array_equal(borrowed, [0, 1, 2])
     if borrowed.flags.writeable:
@@ -114,7 +114,7 @@ def test_dlpack():
 @pytest.mark.of_the_cpu("shares the memory of NumPy")
 @pytest.mark.parametrize("value", [2.0, np.ones((2, 3), np.float16), np.zeros((0,))])
 def test_pickle_and_copy(value):
-    array = asarray_impl(value)
+    array = as_array_impl(value)
     again = pickle.loads(pickle.dumps(array))
     assert repr(again) == repr(array) and again.device is array.device
     for other in (copy.copy(array), copy.deepcopy(array)):
@@ -126,7 +126,7 @@ def test_pickle_and_copy(value):
 def test_a_pickle_of_64_bits_is_read_in_the_dtype_in_force(kind):
     numbers = np.array([1, 2, 3], kind)
     with enable_x64():
-        arrays = asarray_impl(numbers), asarray_impl(numbers[0])
+        arrays = as_array_impl(numbers), as_array_impl(numbers[0])
         written = pickle.dumps(arrays)
         assert [x.dtype for x in pickle.loads(written)] == [kind, kind]
     for again, array in zip(pickle.loads(written), arrays):
@@ -137,17 +137,17 @@ def test_a_pickle_of_64_bits_is_read_in_the_dtype_in_force(kind):
 
 def test_64_bits():
     numbers = np.array([1 / 3])
-    assert asarray_impl(numbers).dtype == np.float32
+    assert as_array_impl(numbers).dtype == np.float32
     with enable_x64():
-        array = asarray_impl(numbers)
+        array = as_array_impl(numbers)
     assert array.dtype == np.float64 and np.asarray(array)[0] == 1 / 3
 
 
 def test_a_python_number_must_fit():
     with pytest.raises(OverflowError):
-        asarray_impl(2**40)
+        as_array_impl(2**40)
     with enable_x64():
-        assert np.asarray(asarray_impl(2**40)) == 2**40
+        assert np.asarray(as_array_impl(2**40)) == 2**40
 
 
 def test_a_tracer_has_no_buffer():
@@ -157,7 +157,7 @@ def test_a_tracer_has_no_buffer():
 
 def test_evaluate_asks_the_shape_rule_first():
     twice_p = Primitive("twice")
-    primitive_rules(
+    def_shape_and_impl(
         twice_p,
         lambda x: [x.update(dtype=np.int8), x],
         lambda xp, x: [x + x, xp.negative(x)],
@@ -166,7 +166,7 @@ def test_evaluate_asks_the_shape_rule_first():
     assert (first.dtype, second.dtype) == (np.int8, np.float32)
     np.testing.assert_array_equal(np.asarray(first), [2, 4])
     assert all(isinstance(result, ArrayImpl) for result in (first, second))
-    del shape_rules[twice_p], impl_rules[twice_p], computations[twice_p]
+    del shape_rules[twice_p], impl_rules[twice_p], eval_rules[twice_p]
 
 
 def test_no_warnings_from_arithmetic():
@@ -181,7 +181,7 @@ def test_no_warnings_from_arithmetic():
 def test_programs_run_and_are_frozen(program):
     import minijax
 
-    names = cases.environment(minijax, lax, asarray_impl)
+    names = cases.environment(minijax, lax, as_array_impl)
     results = eval(program, names)
     for result in results if isinstance(results, list) else [results]:
         if isinstance(result, ArrayImpl):
@@ -201,12 +201,12 @@ def test_mistakes_are_told(program):
 
     expected = (TypeError, ValueError, IndexError, AttributeError, RuntimeError)
     with pytest.raises(expected) as caught:
-        eval(program, cases.environment(minijax, lax, asarray_impl))
+        eval(program, cases.environment(minijax, lax, as_array_impl))
     assert len(str(caught.value)) > 12
 
 
 def test_weak_references():
-    array, ended = asarray_impl(np.ones(3)), []
+    array, ended = as_array_impl(np.ones(3)), []
     reference = weakref.ref(array, ended.append)
     assert reference() is array
     del array
@@ -232,7 +232,7 @@ class Lender:
 def test_from_dlpack_of_old_and_new_exporters(accepted):
     numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
     array = from_dlpack(Lender(numbers, **accepted))
-    assert repr(array) == repr(asarray_impl(numbers))
+    assert repr(array) == repr(as_array_impl(numbers))
     assert np.shares_memory(array, numbers)
 
 
@@ -253,7 +253,7 @@ def test_from_dlpack_shares_or_copies():
 @pytest.mark.of_the_cpu("shares the memory of NumPy")
 @pytest.mark.parametrize("name", ["bool", "uint8", "float16", "bfloat16", "complex64"])
 def test_arrays_are_lent_and_borrowed(name):
-    array = asarray_impl(np.ones((2, 0, 3) if name == "uint8" else (), name))
+    array = as_array_impl(np.ones((2, 0, 3) if name == "uint8" else (), name))
     assert is_supported_dtype(name)
     for lender in (array, Lender(array)):
         assert repr(from_dlpack(lender)) == repr(array)
@@ -277,7 +277,7 @@ def test_what_from_dlpack_refuses(x, error, message):
 
 
 def test_arrays_are_not_lent_to_other_devices():
-    array = asarray_impl(np.ones(2))
+    array = as_array_impl(np.ones(2))
     with pytest.raises(BufferError):
         array.__dlpack__(dl_device=(17, 0))
 

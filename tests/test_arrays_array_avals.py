@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from minijax.arrays.array import ShapedArray, asarray_impl, is_python_scalar, typeof
+from minijax.arrays.array import ShapedArray, as_array_impl, is_python_scalar, typeof
 from minijax.arrays.dtypes import enable_x64
 
 
@@ -19,8 +19,8 @@ from minijax.arrays.dtypes import enable_x64
         (np.float64(1), "ShapedArray(float32[])"),
         (np.bool_(True), "ShapedArray(bool[])"),
         (np.ones((2, 3), np.int8), "ShapedArray(int8[2,3])"),
-        (asarray_impl(2.0), "ShapedArray(float32[], weak_type=True)"),
-        (asarray_impl(np.ones(3)), "ShapedArray(float32[3])"),
+        (as_array_impl(2.0), "ShapedArray(float32[], weak_type=True)"),
+        (as_array_impl(np.ones(3)), "ShapedArray(float32[3])"),
     ],
 )
 def test_typeof(value, text):
@@ -59,10 +59,10 @@ def test_update_and_sizes():
 
 
 def test_arrays_are_asked_for_their_aval():
-    array = asarray_impl(np.ones((2, 3), np.float16))
+    array = as_array_impl(np.ones((2, 3), np.float16))
     assert (array.shape, array.dtype, array.ndim) == ((2, 3), np.float16, 2)
     assert (array.size, array.itemsize, array.nbytes) == (6, 2, 12)
-    assert not array.weak_type and asarray_impl(1).weak_type
+    assert not array.weak_type and as_array_impl(1).weak_type
 
 
 def test_numbers_of_numpy_are_not_numbers_of_python():

@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 from minijax import numpy as jnp
-from minijax.arrays.config import TypePromotionError, check_strict, wanted
+from minijax.arrays.config import TypePromotionError, check_strict_promotion, wanted
 from minijax.arrays.dtypes import config
 
 FLOATS, PLACES = jnp.ones(3), jnp.arange(3)
@@ -129,6 +129,6 @@ def test_the_process_may_be_strict():
 )
 def test_the_strict_lattice(nodes, meet):
     if meet:
-        return check_strict({*nodes.split()})
+        return check_strict_promotion({*nodes.split()})
     with pytest.raises(TypePromotionError):
-        check_strict({*nodes.split()})
+        check_strict_promotion({*nodes.split()})

@@ -14,12 +14,12 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays import devices as placement
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
+from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer
 from minijax.arrays.devices import Device, default_placement, platforms
 from minijax.arrays.interchange import placement_of
-from minijax.arrays.transfer import block_until_ready, device_get, device_put
+from minijax.arrays.transfer import block_until_ready, device_get_leaf, device_put_leaf
 from minijax.core import Tracer
-from minijax.jitting.arguments import delete
+from minijax.jitting.arguments import delete_array
 from minijax.sharding import Sharding, SingleDeviceSharding
 
 FIRST, SECOND = minijax.devices()
@@ -85,7 +85,7 @@ def test_platforms_by_switch(switch, monkeypatch):
 
 
 def test_arrays_know_where_they_are(numbers):
-    moved = device_put(numbers, SECOND)
+    moved = device_put_leaf(numbers, SECOND)
     assert moved.device is SECOND and moved.devices() == {SECOND} and moved.committed
     assert moved.sharding == SingleDeviceSharding(SECOND) != numbers.sharding or (
         AT_HOME is SECOND
@@ -128,32 +128,32 @@ def test_shardings():
 
 
 def test_put_and_get(numbers):
-    array = device_put(np.ones(3))
+    array = device_put_leaf(np.ones(3))
     assert isinstance(array, ArrayImpl) and array.dtype == np.float32
-    assert device_put(array) is array and not array.committed
-    here = device_put(array, array.device)
+    assert device_put_leaf(array) is array and not array.committed
+    here = device_put_leaf(array, array.device)
     assert here is not array and here.committed and here._buffer is array._buffer
-    assert device_put(array, array.device, copy=True)._buffer is not array._buffer
-    assert device_put(array, copy=True)._buffer is not array._buffer
-    assert device_put(2.0).weak_type
-    got = device_get(device_put(numbers, SECOND))
+    assert device_put_leaf(array, array.device, copy=True)._buffer is not array._buffer
+    assert device_put_leaf(array, copy=True)._buffer is not array._buffer
+    assert device_put_leaf(2.0).weak_type
+    got = device_get_leaf(device_put_leaf(numbers, SECOND))
     assert isinstance(got, np.ndarray) and not got.flags.writeable
-    assert device_get("text") == "text" and device_get(1.5) == 1.5
+    assert device_get_leaf("text") == "text" and device_get_leaf(1.5) == 1.5
     assert block_until_ready(array) is array and block_until_ready(3) == 3
 
 
 def test_put_refuses(numbers):
     for bad in ("cpu", 0, "cpu:1", Device, np.ones(3)):
         with pytest.raises(ValueError, match="only accepts `None`, `jax.sharding.Shar"):
-            device_put(1.0, bad)
+            device_put_leaf(1.0, bad)
     with pytest.raises(TypeError, match="not a valid array type"):
-        device_put("text")
+        device_put_leaf("text")
     tracer = Tracer(None)
-    assert device_put(tracer) is tracer
-    delete(numbers)
+    assert device_put_leaf(tracer) is tracer
+    delete_array(numbers)
     for device in (None, FIRST, SECOND):
         with pytest.raises(RuntimeError, match="has been deleted with shape=float32"):
-            device_put(numbers, device)
+            device_put_leaf(numbers, device)
 
 
 def test_trees_are_put_on_prefixes(numbers):
@@ -172,14 +172,14 @@ def test_trees_are_put_on_prefixes(numbers):
 
 def test_arrays_that_are_given_up_are_deleted_if_they_move():
     for device in (FIRST, SECOND):
-        numbers = device_put(np.arange(3.0), FIRST)
+        numbers = device_put_leaf(np.arange(3.0), FIRST)
         put = minijax.device_put(numbers, device, donate=True)
         assert numbers.is_deleted() == (device is SECOND)
         np.testing.assert_array_equal(put, np.arange(3.0))
 
 
 def test_uncommitted_operands_follow_committed_ones(numbers):
-    moved = device_put(numbers, SECOND)
+    moved = device_put_leaf(numbers, SECOND)
     for result in (
         moved + 1,
         numbers + moved,
@@ -188,13 +188,13 @@ def test_uncommitted_operands_follow_committed_ones(numbers):
     ):
         assert where(result) == (1, True)
     assert where(lax.add(np.ones(3), 1.0)) == (AT_HOME.id, False)
-    here = device_put(numbers, FIRST)
+    here = device_put_leaf(numbers, FIRST)
     assert where(here * numbers) == (0, True)
     np.testing.assert_array_equal(moved + numbers, np.float32([0, 2, 4]))
 
 
 def test_two_committed_devices_are_an_error(numbers):
-    here, there = device_put(numbers, FIRST), device_put(numbers, SECOND)
+    here, there = device_put_leaf(numbers, FIRST), device_put_leaf(numbers, SECOND)
     with pytest.raises(ValueError) as refusal:
         lax.concatenate([1.0 * there, here], 0)
     assert str(refusal.value) == (
@@ -217,12 +217,12 @@ def test_two_committed_devices_are_an_error(numbers):
 
 
 def test_the_default_device(numbers):
-    here = device_put(numbers, FIRST)
+    here = device_put_leaf(numbers, FIRST)
     with minijax.default_device(SECOND):
         made = jnp.ones(3), numbers + 1, jnp.array([1, 2]), lax.iota("int32", 3)
         assert [where(x) for x in made] == [(1, False)] * 4
         assert where(here + 1) == (0, True)
-        assert device_put(numbers) is jnp.asarray(numbers) is numbers
+        assert device_put_leaf(numbers) is jnp.asarray(numbers) is numbers
         assert where(pickle.loads(pickle.dumps(here))) == (1, False)
         assert where(minijax.random.key(0)) == (1, False)
     with minijax.default_device(FIRST):
@@ -263,7 +263,7 @@ def test_the_default_device_is_that_of_a_thread():
 
 
 def test_copies_stay_and_pickles_go_to_the_default_device(numbers):
-    moved = device_put(numbers, SECOND)
+    moved = device_put_leaf(numbers, SECOND)
     for again in (copy.copy(moved), copy.deepcopy(moved), moved.copy(), moved[:2]):
         assert where(again) == (1, True)
     assert where(pickle.loads(pickle.dumps(moved))) == (AT_HOME.id, False)
@@ -282,7 +282,7 @@ def test_tracers_are_nowhere():
 
 def test_deleted_arrays_know_their_sharding_alone(numbers):
     sharding = numbers.sharding
-    delete(numbers)
+    delete_array(numbers)
     assert numbers.sharding == sharding and not numbers.committed
     assert numbers.is_fully_addressable
     for ask in (
@@ -349,7 +349,7 @@ def far(monkeypatch):
 
 
 def test_a_device_of_another_kind_is_asked_for_everything(far, numbers):
-    x = device_put(numbers, minijax.devices("far")[0])
+    x = device_put_leaf(numbers, minijax.devices("far")[0])
     y = lax.mul(lax.add(x, 1.0), x)
     assert far.asked == ["put", "put", "add", "mul"]
     for use in (repr, str, np.asarray, "{}".format, pickle.dumps, float_of):
@@ -359,7 +359,7 @@ def test_a_device_of_another_kind_is_asked_for_everything(far, numbers):
     far.asked.clear()
     block_until_ready(y)
     assert far.asked == ["wait"] and repr(y) == repr(numbers * (numbers + 1))
-    back = device_put(y, SECOND)
+    back = device_put_leaf(y, SECOND)
     assert where(back) == (1, True) and type(back._buffer) is np.ndarray
     with pytest.raises(ValueError, match=r"ids \[0\] on platform FAR"):
         lax.add(y, back)
@@ -370,7 +370,7 @@ def float_of(x):
 
 
 def test_programs_run_on_a_device_of_another_kind(far, numbers):
-    x = device_put(numbers, far)
+    x = device_put_leaf(numbers, far)
     weights = jnp.ones(3)  # a constant of the program, on another device
     f = minijax.jit(lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x * weights))
     total, rows = f(x)
@@ -380,10 +380,10 @@ def test_programs_run_on_a_device_of_another_kind(far, numbers):
 
 
 def test_placements_of_operands(numbers):
-    moved = device_put(numbers, SECOND)
+    moved = device_put_leaf(numbers, SECOND)
     assert placement_of([1, np.ones(3)], "add") is default_placement()
     assert placement_of([numbers, moved, 1], "add") is SECOND.committed
-    assert asarray_impl(1.0).placement is default_placement()
+    assert as_array_impl(1.0).placement is default_placement()
 
 
 ALONE = {

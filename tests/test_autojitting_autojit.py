@@ -19,7 +19,7 @@ from minijax.autojitting.autojit import LazyArray
 from minijax.core import current_trace
 from minijax.experimental import autojit
 from minijax.extend.core import Primitive
-from minijax.rematerialization.caching import key_of_params
+from minijax.rematerialization.caching import cache_key_of_params
 from tests import mutants_auto
 from tests.auto_programs import Program
 
@@ -393,9 +393,9 @@ def test_parameters_are_compared_by_type_and_bits_part_by_part():
         for w in several:
             [wanted] = line_p.bind(x, w=w)
             assert np.signbit(watched(x, w)[0]) == np.signbit(wanted), w
-    same = {key_of_params({"w": (np.nan, float("nan"))}) for _ in range(2)}
+    same = {cache_key_of_params({"w": (np.nan, float("nan"))}) for _ in range(2)}
     assert len(same) == 1
-    assert len({key_of_params({"w": w}) for w in several}) == 5
+    assert len({cache_key_of_params({"w": w}) for w in several}) == 5
 
 
 def closures(x, y):

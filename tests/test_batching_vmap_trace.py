@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, computations, shape_rules, typeof
+from minijax.arrays.array import ShapedArray, eval_rules, shape_rules, typeof
 from minijax.batching import vmap as batching_rules
-from minijax.batching.vmap import BatchTracer, MappedAxis, vmap, vmap_flat
+from minijax.batching.vmap import BatchTracer, MappedAxis, batch_flat_fun, vmap
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.errors import UnexpectedTracerError
 from minijax.pytrees.api_util import jvp
@@ -164,7 +164,8 @@ def batched(shape, dtype, dim):
 
 
 def check_against_loop(f, args, dims):
-    [value], [dim] = vmap_flat(lambda *xs: [f(*xs)], args, dims, MappedAxis(None, SIZE))
+    axis = MappedAxis(None, SIZE)
+    [value], [dim] = batch_flat_fun(lambda *xs: [f(*xs)], args, dims, axis)
     expected = [
         f(*[x if d is None else np.take(x, i, d) for x, d in zip(args, dims)])
         for i in range(SIZE)
@@ -193,7 +194,7 @@ NOT_HERE += [*MATRICES.split(), "tridiagonal_solve", "cholesky_update"]
 NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]
 NOT_HERE += [f"scatter-{how}" for how in "add sub mul min max".split()]
 NOT_HERE += ["shard_map"]  # whose tests are in tests/test_sharding_replicas.py
-FLOOR_2 = [p for p in computations if p.name not in NOT_HERE]
+FLOOR_2 = [p for p in eval_rules if p.name not in NOT_HERE]
 
 
 def test_every_primitive_has_a_rule_or_a_reason():

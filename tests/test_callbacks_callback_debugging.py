@@ -10,7 +10,7 @@ import minijax
 from minijax import debug, grad, jit, linearize, make_jaxpr, vmap
 from minijax.callbacks.callback import debug_callback_p, debug_print_p
 from minijax.errors import JaxRuntimeError
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from tests.backends_here import HERE
 
 X = np.arange(3, dtype="float32")
@@ -73,7 +73,7 @@ def test_equations():
     closed = make_jaxpr(f)(1.0)
     assert "debug_print[fmt={}, {y} ordered=False] a b" in str(closed)
     assert [e.primitive for e in closed.eqns][1:] == [debug_print_p, debug_callback_p]
-    text = compiled(closed, "python").text
+    text = compile_cached(closed, "python").text
     assert "printer(a, b)" in text and " at 0x" not in text
 
 

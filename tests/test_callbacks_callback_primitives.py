@@ -22,7 +22,7 @@ from minijax.arrays.array import ArrayImpl
 from minijax.callbacks.host_calls import vmap_methods
 from minijax.errors import JaxRuntimeError
 from minijax.experimental import io_callback
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.rematerialization.jaxpr_transforms import effect_rules, has_effects
 from tests.backends_here import HERE
 
@@ -200,7 +200,7 @@ def test_pure_callbacks_have_no_effect():
 
 
 def test_emitted_lines():
-    text = compiled(make_jaxpr(lambda x: sine(x))(X), "python").text
+    text = compile_cached(make_jaxpr(lambda x: sine(x))(X), "python").text
     assert "[b] = sin(a)" in text and " at 0x" not in text
 
 

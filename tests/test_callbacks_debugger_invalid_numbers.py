@@ -57,7 +57,7 @@ def test_switches():
         assert np.isnan(entropy(X))
     minijax.config.update("jax_debug_nans", True)
     try:
-        assert search in core.watchers
+        assert search in core.bind_listeners
         with pytest.raises(FloatingPointError):
             jit(entropy)(X)
         with debug_nans(False):
@@ -77,15 +77,17 @@ def test_nobody_searches_once_the_switches_are_off_everywhere():
 
     thread = threading.Thread(target=other)
     with debug_nans(False):
-        assert minijax.config.values and search not in core.watchers
+        assert minijax.config.values and search not in core.bind_listeners
         with debug_nans(), debug_infs(), debug_nans():
-            assert core.watchers.count(search) == 1
+            assert core.bind_listeners.count(search) == 1
             thread.start()
             inside.wait()
-        assert search in core.watchers  # for the other thread
+        assert search in core.bind_listeners  # for the other thread
     done.set()
     thread.join()
-    assert minijax.config.values and search not in core.watchers  # who reads is told
+    assert (
+        minijax.config.values and search not in core.bind_listeners
+    )  # who reads is told
 
 
 def test_valid_numbers_and_other_types_pass():

@@ -8,7 +8,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, shard_map, vmap
 from minijax.experimental import checkify
-from minijax.experimental.checkify.checking import checkified
+from minijax.experimental.checkify.checking import checkify_jaxpr
 
 
 def log(x):
@@ -45,7 +45,7 @@ def test_a_loop_is_checked_once_however_often_it_is_nested():
         return lambda x, _: lax.scan(nested(depth - 1), x, None, length=2)
 
     closed = make_jaxpr(lambda x: nested(6)(x, None)[0])(2.0)
-    found = checkified(closed, checkify.nan_checks)
+    found = checkify_jaxpr(closed, checkify.nan_checks)
     assert len(found.causes) == 1  # each program is interpreted once, and kept
 
 

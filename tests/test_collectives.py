@@ -26,10 +26,10 @@ from minijax import (
     vmap,
 )
 from minijax.collectives import executors as halls
-from minijax.dispatch.lowlevel import word
+from minijax.dispatch.lowlevel import i64
 from minijax.sharding.shard_map import _programs
-from minijax.threads.atomics import Shared
-from minijax.threads.pool import pool
+from minijax.threads.atomics import PoolState
+from minijax.threads.pool import thread_pool
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 
@@ -181,13 +181,13 @@ def test_eight_replicas_as_vmap_many_turns_and_a_fork():
 
 
 def test_missing_replica_is_missed_after_a_warning(monkeypatch):
-    monkeypatch.setattr(halls, "WARNING", 0.05)
+    monkeypatch.setattr(halls, "WARN_AFTER_SECONDS", 0.05)
     soon = config.override("minijax_collective_timeout", 0.3)
     warned = pytest.warns(UserWarning, match="waited 0.05 s for replica 1")
     missed = pytest.raises(TimeoutError, match="1 of 2 replicas arrived; replica 1")
     with soon, warned, missed:
         pmap(apart, "i")(ROWS)
-    assert word[pool().address + Shared.busy] == 0
+    assert i64[thread_pool().address + PoolState.busy] == 0
     assert np.allclose(pmap(sum_of, "i")(ROWS)[0], ROWS.sum(0))
 
 

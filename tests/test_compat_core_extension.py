@@ -11,7 +11,7 @@ from minijax import numpy as jnp
 from minijax.arrays.array import ShapedArray
 from minijax.extend.core import Primitive, jaxpr_as_fun
 from minijax.interpreters import ad, batching
-from minijax.kernels.lowering import elementwise, kernel_rules
+from minijax.kernels.lowering import elementwise_kernel_rule, kernel_rules
 from tests.backends_here import HERE
 
 X = np.array([0.5, 1.0, 2.0], "float32")
@@ -170,7 +170,7 @@ def test_rule_tables_know_users_primitives():
     root = Primitive("my_root")
     root.def_impl(np.sqrt)
     root.def_abstract_eval(lambda x: x)
-    kernel_rules[root] = elementwise(lambda k, x: k.sqrt(x))
+    kernel_rules[root] = elementwise_kernel_rule(lambda k, x: k.sqrt(x))
     assert kernel_rules[root.inner] is kernel_rules[root]
     assert root == root.inner and root != Primitive("my_root")
     lowered = jit(lambda x: root.bind(x) * 2.0).lower(X)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.control_flow.common import check_branches, check_carry, promote_weak
+from minijax.control_flow.common import (
+    check_branches,
+    check_carry_type,
+    promote_weak_typed_inputs,
+)
 from minijax.tree_util import tree_structure
 
 F32, I32 = ShapedArray((), np.float32), ShapedArray((), np.int32)
@@ -51,17 +55,19 @@ def step(state, x):
 
 def test_carry_is_called_as_the_user_calls_it():
     one, two = result({"w": 0}, F32), result({"w": 0}, ShapedArray((2,), np.float32))
-    said = message(check_carry, "scan", step, *one, *two)
+    said = message(check_carry_type, "scan", step, *one, *two)
     assert "state['w'] comes in as float32[] and goes out as float32[2]" in said
-    said = message(check_carry, "scan", step, *one, *result({"v": 0}, F32))
+    said = message(check_carry_type, "scan", step, *one, *result({"v": 0}, F32))
     assert "at state" in said
-    check_carry("scan", step, *one, *one)
-    check_carry("scan", max, *result(0, F32), *result(0, F32))  # no signature
+    check_carry_type("scan", step, *one, *one)
+    check_carry_type("scan", max, *result(0, F32), *result(0, F32))  # no signature
 
 
 def test_weak_first_values():
-    leaves, changed = promote_weak([1, 2.0], [typeof(1), typeof(2.0)], [F32, F32])
+    leaves, changed = promote_weak_typed_inputs(
+        [1, 2.0], [typeof(1), typeof(2.0)], [F32, F32]
+    )
     assert changed
     assert (leaves[0].dtype, leaves[1]) == (np.float32, 2.0)
-    leaves, changed = promote_weak([np.int32(1)], [I32], [F32])
+    leaves, changed = promote_weak_typed_inputs([np.int32(1)], [I32], [F32])
     assert not changed

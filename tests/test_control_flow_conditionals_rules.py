@@ -18,11 +18,11 @@ from minijax import (
     vmap,
 )
 from minijax.arrays.array import ShapedArray
-from minijax.control_flow.common import common_slots, for_any
+from minijax.control_flow.common import any_per_position, residual_slots
 from minijax.debug import print as debug_print
 from minijax.experimental import io_callback
 from minijax.jaxprs.checker import check_jaxpr
-from minijax.rematerialization.jaxpr_transforms import dce_program
+from minijax.rematerialization.jaxpr_transforms import dce_closed_jaxpr
 from minijax.test_util import check_grads
 
 F32, I32 = ShapedArray((), np.float32), ShapedArray((), np.int32)
@@ -113,7 +113,7 @@ def test_transposed():
 
 def test_slots():
     groups = [[F32], [I32, F32, F32], [], [F32, I32]]
-    slots, places = common_slots(groups)
+    slots, places = residual_slots(groups)
     assert slots == (F32, I32, F32)
     assert places == [(0,), (1, 0, 2), (), (0, 1)]
     for group, own in zip(groups, places):
@@ -122,13 +122,13 @@ def test_slots():
 
 
 def test_flags_of_any_branch():
-    assert for_any([(True, False), (False, False)]) == (True, False)
-    assert for_any([(), ()]) == ()
+    assert any_per_position([(True, False), (False, False)]) == (True, False)
+    assert any_per_position([(), ()]) == ()
 
 
 def test_dead_results_go():
     closed = make_jaxpr(choose)(1, 0.5, 2.0)
-    pruned, needed = dce_program(closed, (False, True))
+    pruned, needed = dce_closed_jaxpr(closed, (False, True))
     check_jaxpr(pruned)
     [eqn] = [eqn for eqn in pruned.eqns if eqn.primitive.name == "cond"]
     assert len(eqn.outvars) == 1

@@ -14,11 +14,15 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
 from minijax.cpu_backend.backend import CPUProgram
 from minijax.cpu_backend.profiler import Profile
-from minijax.cpu_backend.program_codegen import call_counts, inlined, within_budget
+from minijax.cpu_backend.program_codegen import (
+    call_counts,
+    inline_candidates,
+    inline_functions,
+)
 from minijax.jitting.compilation import backends
 from minijax.kernels.lowering import jaxpr_passes
 from minijax.llvm.compiler import object_code
-from minijax.matmul.lowering import Product
+from minijax.matmul.lowering import Matmul
 from minijax.passes.pipeline import simplify
 from tests.kernel_cases import alike
 
@@ -61,7 +65,7 @@ def test_the_shortest_kernels_are_copied_within_a_budget():
     functions.append("\n".join(f"  call void @{name}()" for name in calls))
     counts = call_counts(functions)
     for budget, copied in ((1000, [0, 1, 0, 0]), (4000, [1, 1, 1, 0])):
-        texts = within_budget(functions, counts, budget)
+        texts = inline_candidates(functions, counts, budget)
         assert [" alwaysinline" in text for text in texts] == copied
         called = [not copy for copy in copied[:3]]
         assert [" noinline" in text for text in texts[:3]] == called
@@ -126,7 +130,9 @@ def test_last_vectors_of_rows_are_the_first_to_call():
     calls = [f"  %x = call float @{name}()" for name in needed]
     caller = "\n".join([*calls * 3, *[f"{call} noinline" for call in calls * 2], "}"])
     for budget, copied, marks in ((240, 2, 0), (180, 2, 6), (170, 1, 6), (20, 0, 6)):
-        texts, [text] = inlined(needed, [caller], call_counts([caller]), budget)
+        texts, [text] = inline_functions(
+            needed, [caller], call_counts([caller]), budget
+        )
         assert sum(" alwaysinline" in each for each in texts) == copied
         assert text.count(" noinline") == marks
 
@@ -339,7 +345,7 @@ def test_a_profile_multiplies_as_the_program_does(shape):
     a, b = a.astype("float32"), b.astype("float32")
     f = make_jaxpr(lambda a, b: a @ jnp.swapaxes(b, -1, -2) + 1.0)
     program = CPUProgram(f(a, b))
-    assert any(isinstance(step, Product) for step in program.lowered.walk())
+    assert any(isinstance(step, Matmul) for step in program.lowered.walk())
     [found] = Profile(program)(a, b)
     np.testing.assert_array_equal(found, program(a, b)[0])
 

@@ -8,7 +8,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
-from minijax.cpu_backend.program_codegen import Repeat
+from minijax.cpu_backend.program_codegen import ScanStep
 from minijax.kernels.lowering import Evaluate, lower
 from tests.cpu_cases import compare
 
@@ -47,7 +47,7 @@ def test_it_is_one_kernel_or_a_loop(name, axis):
     total = partial(TOTALS[name], axis=axis)
     program = lower(make_jaxpr(total)(jnp.ones((3, 4))))
     if name == "cumlogsumexp":
-        [loop] = [step for step in program.steps if isinstance(step, Repeat)]
+        [loop] = [step for step in program.steps if isinstance(step, ScanStep)]
         assert loop.length == (3, 4)[axis]
         assert not [step for step in program.walk() if isinstance(step, Evaluate)]
     else:

@@ -183,11 +183,13 @@ def test_a_step_of_python_takes_more_bytes_than_an_int_of_c_counts(size, monkeyp
         pytest.skip(f"no addresses for it here: {error}")
     x = np.frombuffer(memory, np.uint8)
     monkeypatch.setattr(np, "array", lambda x: memoryview(x).nbytes)
-    copied = host_steps.taken(Buffer("x", x.dtype, size), x.ctypes.data)
+    copied = host_steps.copy_buffer_bytes(Buffer("x", x.dtype, size), x.ctypes.data)
     assert copied == size
 
 
 def test_a_step_of_python_takes_nothing():
-    assert host_steps.taken(Buffer("x", np.dtype("int8"), 0), 0).shape == (0,)
+    assert host_steps.copy_buffer_bytes(Buffer("x", np.dtype("int8"), 0), 0).shape == (
+        0,
+    )
     found = on_cpu(lambda x: pure_callback(lambda a: np.int32(a.size), INT, x))(X[:0])
     assert found == 0

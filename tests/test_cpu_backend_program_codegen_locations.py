@@ -8,7 +8,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
 from minijax.cpu_backend.program_codegen import Locations
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 
 WEIGHTS = np.ones((2, 2), "f")
 
@@ -52,7 +52,7 @@ def test_a_chain_of_values_in_one_place_is_one_variable(block):
         for _ in range(2):
             for ours, wanted in zip(run(A, 2 * A), expected):
                 assert np.allclose(ours, wanted, rtol=1e-2, atol=1e-2), seed
-        where = Locations(compiled(make_jaxpr(f)(A, A), "cpu").plan)
+        where = Locations(compile_cached(make_jaxpr(f)(A, A), "cpu").plan)
         assert not where.first.keys() & {*where.first.values()}, seed
 
 

@@ -7,9 +7,9 @@ import minijax.numpy as jnp
 from minijax import lax, make_jaxpr, vmap
 from minijax.control_flow.conditionals import cond_p
 from minijax.cpu_backend.control_flow import Branch, While
-from minijax.cpu_backend.program_codegen import Repeat
+from minijax.cpu_backend.program_codegen import ScanStep
 from minijax.kernels.lowering import lower
-from minijax.memory.buffer_assignment import captured
+from minijax.memory.buffer_assignment import captured_buffers
 from tests import emission_cases
 
 X, M = jnp.arange(4.0), jnp.ones((4, 4))
@@ -25,8 +25,8 @@ def test_scan():
 
     program = lower(make_jaxpr(f)(X, M))
     step, (x, m) = program.steps[-1], program.inputs
-    assert isinstance(step, Repeat) and step.length == 4 and step.reverse
-    assert step.xs == [m] and captured(step.body) == [m]
+    assert isinstance(step, ScanStep) and step.length == 4 and step.reverse
+    assert step.xs == [m] and captured_buffers(step.body) == [m]
     assert step.starts[0] not in (x, m), "the loop writes to its starts"
     assert {*step.starts, *step.results, *step.ys} == {*step.writes}
     assert program.outputs == [*step.results, *step.ys]
@@ -82,8 +82,8 @@ def check_nested(program):
             assert len({*inner.outputs}) == len(inner.outputs)
             assert {*inner.outputs} <= {*written}
             assert not {*inner.inputs} & {*written}
-            assert not {*captured(inner)} & {*written}
-            assert {*captured(inner)} <= {*step.reads}
+            assert not {*captured_buffers(inner)} & {*written}
+            assert {*captured_buffers(inner)} <= {*step.reads}
             assert inner.constants == []
             check_nested(inner)
 

@@ -5,7 +5,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.schedules import for_card
+from minijax.gpu.schedules import specialize_for_gpu
 from minijax.kernels.lowering import lower
 from tests import cuda_compiles
 from tests.cuda_cases import source_of
@@ -62,7 +62,9 @@ def test_the_check_can_fail():
 
 @needs_nvrtc
 def test_vectors_are_loaded_and_stored_by_one_instruction():
-    program = for_card(fuse(lower(make_jaxpr(lambda x: x * 2)(jnp.zeros(4096)))))
+    program = specialize_for_gpu(
+        fuse(lower(make_jaxpr(lambda x: x * 2)(jnp.zeros(4096))))
+    )
     text = assembly(source_of(program.kernels, "shape"), 75)
     assert "v4" in text.split("ld.global")[1].split(";")[0]
     assert "v4" in text.split("st.global")[1].split(";")[0]

@@ -9,8 +9,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.cuda import device as programs
-from minijax.cuda.device import CudaProgram, steps_for_card
-from minijax.cuda.program_steps import may_overwrite_there
+from minijax.cuda.device import CudaProgram, lower_for_gpu
+from minijax.cuda.program_steps import may_overwrite_on_gpu
 from minijax.errors import JaxRuntimeError
 from minijax.memory.buffer_assignment import may_overwrite
 from minijax_book import emulator
@@ -145,13 +145,13 @@ def test_a_call_within_a_call_has_an_arena_of_its_own(gpu):
 def test_threads_that_share_a_row_never_write_over_it():
     f = lambda y, x: y + x.sum(axis=1)  # noqa: E731
     y, x = np.ones(64, np.float32), np.ones((64, 100), np.float32)
-    [step] = steps_for_card(make_jaxpr(f)(y, x)).steps
+    [step] = lower_for_gpu(make_jaxpr(f)(y, x)).steps
     *given, result = step.buffers
     [old] = [buffer for buffer in given if buffer.size == 64]
     assert may_overwrite(step, old, result)
-    assert not may_overwrite_there(step, old, result)
-    [step] = steps_for_card(make_jaxpr(lambda x: x * 2)(x)).steps
-    assert may_overwrite_there(step, *step.buffers)
+    assert not may_overwrite_on_gpu(step, old, result)
+    [step] = lower_for_gpu(make_jaxpr(lambda x: x * 2)(x)).steps
+    assert may_overwrite_on_gpu(step, *step.buffers)
 
 
 def test_what_is_given_up_is_written_over(gpu):

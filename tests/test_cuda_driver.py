@@ -16,7 +16,7 @@ import pytest
 
 import minijax
 from minijax.cuda import driver
-from minijax.cuda.driver import Card, stand_in
+from minijax.cuda.driver import CudaContext, cupy_stand_in
 from minijax.errors import JaxRuntimeError
 from minijax_book import emulator
 from minijax_book.emulator.cupy_card import EmulatedCudaError, EmulatedCuPy
@@ -124,8 +124,8 @@ def test_no_other_module_touches_cupy():
 
 @pytest.fixture
 def card(monkeypatch):
-    monkeypatch.setattr(stand_in, "value", EmulatedCuPy(memory=2**16))
-    return Card(0)
+    monkeypatch.setattr(cupy_stand_in, "value", EmulatedCuPy(memory=2**16))
+    return CudaContext(0)
 
 
 @needs_compiler
@@ -249,7 +249,7 @@ def test_a_newer_card_has_code_that_its_driver_compiles(card, monkeypatch):
 @pytest.mark.parametrize("id", [-1, 1, 7])
 def test_a_card_has_to_be_there(id, card):
     with pytest.raises(RuntimeError, match=rf"no card {id}; there are 1"):
-        Card(id)
+        CudaContext(id)
 
 
 def test_a_card_that_refuses_leaves_no_lock_behind(card, monkeypatch):
@@ -266,7 +266,7 @@ def test_a_card_that_refuses_leaves_no_lock_behind(card, monkeypatch):
 
 
 @needs_compiler
-@pytest.mark.parametrize("ask", [Card.wait, lambda card: card.is_done])
+@pytest.mark.parametrize("ask", [CudaContext.wait, lambda card: card.is_done])
 def test_who_waits_or_asks_does_not_disturb_a_graph_of_another_thread(card, ask):
     memory = card.allocate(16)
     twice = card.load(TWICE, ["twice"])["twice"]

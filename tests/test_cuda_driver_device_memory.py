@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax.cuda.driver import CardBuffer, given_bytes, room
+from minijax.cuda.driver import DeviceBuffer, device_allocate, donated_bytes
 from minijax.errors import JaxRuntimeError
 from minijax_book import emulator
 from tests.emulated_card import emulated_gpu
@@ -23,14 +23,14 @@ def machine():
 
 def test_stretches_are_cut_and_copied(machine):
     card = machine[0].card
-    data = room(card, 16).fill(np.float32([1, 2, 3, 4]))
+    data = device_allocate(card, 16).fill(np.float32([1, 2, 3, 4]))
     part = data[4:12]
     assert len(part) == 8 and part.view("float32").tolist() == [2, 3]
     data[:8] = data[8:]
     data[:] = data[:]
     assert data.view("float32").tolist() == [3, 4, 3, 4]
     assert data[0] == data.fetch()[0]
-    assert room(card, 0).fetch().size == 0
+    assert device_allocate(card, 0).fetch().size == 0
 
 
 def test_memory_is_given_back_and_never_more_is_used(machine):
@@ -64,8 +64,8 @@ def test_a_full_card_says_what_it_wanted(machine):
 def test_what_two_arrays_hold_is_copied_before_it_is_given_up(machine):
     gpu, _ = machine
     x = minijax.device_put(jnp.arange(4.0), gpu)
-    assert given_bytes(x).address == x._buffer.bytes.address
+    assert donated_bytes(x).address == x._buffer.bytes.address
     other = x.__copy__()
-    assert given_bytes(x).address != other._buffer.bytes.address
-    numbers = CardBuffer(given_bytes(x), (4,), np.dtype("float32")).numbers()
+    assert donated_bytes(x).address != other._buffer.bytes.address
+    numbers = DeviceBuffer(donated_bytes(x), (4,), np.dtype("float32")).numbers()
     assert numbers.tolist() == [0, 1, 2, 3]

@@ -13,20 +13,20 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
 from minijax.cuda import host_steps as cublas
-from minijax.cuda.device import GraphProgram, steps_for_card
-from minijax.cuda.driver import Card, stand_in
+from minijax.cuda.device import GraphProgram, lower_for_gpu
+from minijax.cuda.driver import CudaContext, cupy_stand_in
 from minijax.cuda.host_steps import (
-    SIGNATURES,
-    TYPES,
+    CUBLAS_SIGNATURES,
+    CUBLAS_TYPES,
     Cublas,
-    LibraryProduct,
-    by_library,
-    cublas_of,
+    CublasMatmul,
+    blas_matrices,
+    cublas_for,
+    cublas_gemm_arguments,
     find_cublas,
-    gemm_of,
-    matrices_for_blas,
+    with_cublas_steps,
 )
-from minijax.cuda.program_steps import CardProduct
+from minijax.cuda.program_steps import DeviceMatmul
 from minijax.errors import JaxRuntimeError
 from minijax.kernels.builder import Buffer, View
 from minijax_book import emulator
@@ -122,13 +122,13 @@ def test_with_and_without_it_the_results_agree(machine):
     by_cublas = np.asarray(jit(f)(minijax.device_put(x, machine[0])))
     with emulated_gpu() as (gpu, cupy):
         ours = np.asarray(jit(f)(minijax.device_put(x, gpu)))
-        assert cupy.cublas is None and cublas_of(gpu.card) is None
+        assert cupy.cublas is None and cublas_for(gpu.card) is None
     np.testing.assert_allclose(by_cublas, ours, 1e-4, 1e-4)
 
 
 def test_strides_become_columns_or_do_not():
     def told(shape, strides, offset=0):
-        found = matrices_for_blas(
+        found = blas_matrices(
             View(Buffer("a", FLOAT, 999), FLOAT, shape, offset, strides)
         )
         return found and tuple(found)[1:]
@@ -148,16 +148,16 @@ def test_strides_become_columns_or_do_not():
 
 def test_steps_say_who_does_them():
     x = np.ones((40, 40), np.float32)
-    program = by_library(steps_for_card(make_jaxpr(lambda x: x @ x)(x)))
-    assert [type(step) for step in program.steps] == [LibraryProduct]
-    integers = steps_for_card(make_jaxpr(lambda x: x @ x)(x.astype(int)))
-    assert [type(step) for step in by_library(integers).steps] == [CardProduct]
-    assert gemm_of(integers.steps[0]) is None
+    program = with_cublas_steps(lower_for_gpu(make_jaxpr(lambda x: x @ x)(x)))
+    assert [type(step) for step in program.steps] == [CublasMatmul]
+    integers = lower_for_gpu(make_jaxpr(lambda x: x @ x)(x.astype(int)))
+    assert [type(step) for step in with_cublas_steps(integers).steps] == [DeviceMatmul]
+    assert cublas_gemm_arguments(integers.steps[0]) is None
 
 
 def test_a_status_is_an_error_that_says_where(machine):
     gpu, _ = machine
-    ours = cublas_of(gpu.card)
+    ours = cublas_for(gpu.card)
     with pytest.raises(JaxRuntimeError, match="SetStream_v2 returned the status 7"):
         ours.ask(gpu.card, "cublasSetStream_v2", ours.handle, 12345)
 
@@ -179,8 +179,8 @@ MISTAKES = {  # from an argument's place to a wrong value, and what the stand-in
 def test_the_stand_in_finds_mistakes(name, monkeypatch):
     """The check of the calls can fail: each wrong argument is refused."""
     cupy = EmulatedCuPy(memory=2**20, cublas=True)
-    monkeypatch.setattr(stand_in, "value", cupy)
-    card = Card(0)
+    monkeypatch.setattr(cupy_stand_in, "value", cupy)
+    card = CudaContext(0)
     ours = Cublas(card, cupy.cublas)
     one, none = ctypes.c_float(1), ctypes.c_float(0)
     a, b, c = (card.allocate(4 * 64) for _ in range(3))
@@ -197,7 +197,7 @@ def test_the_stand_in_finds_mistakes(name, monkeypatch):
 
 
 def test_without_a_library_there_is_none(monkeypatch):
-    monkeypatch.setattr(stand_in, "value", None)
+    monkeypatch.setattr(cupy_stand_in, "value", None)
     monkeypatch.setitem(sys.modules, "cuda", None)
     monkeypatch.setattr(cublas, "SONAMES", ("libnothing.so",))
     assert find_cublas() is None
@@ -205,7 +205,7 @@ def test_without_a_library_there_is_none(monkeypatch):
 
 def test_the_stand_in_has_the_documented_parameters():
     made = EmulatedCublas(EmulatedCuPy(memory=2**16))
-    for name, types in SIGNATURES.items():
+    for name, types in CUBLAS_SIGNATURES.items():
         assert [*type(getattr(made, name))._argtypes_] == types, name
 
 
@@ -230,11 +230,11 @@ def test_the_library_and_cupy_agree_with_our_numbers():
     if not os.environ.get("CUPY_PYTHON") and not importlib.util.find_spec("cupy"):
         pytest.skip("no CuPy here: cuBLAS's names are not checked")
     done = subprocess.run(
-        [python, "-c", CONTRACT, *SIGNATURES], text=True, capture_output=True
+        [python, "-c", CONTRACT, *CUBLAS_SIGNATURES], text=True, capture_output=True
     )
     if "DynamicLibNotFoundError" in done.stderr:
         pytest.skip("no cuBLAS here: its names are not checked")
     assert done.returncode == 0, done.stderr[-800:]
     numbers = [list(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert numbers[:2] == [list(TYPES[x][:2]) for x in ("float32", "float64")]
+    assert numbers[:2] == [list(CUBLAS_TYPES[x][:2]) for x in ("float32", "float64")]
     assert numbers[2] == [0, 1, cublas.DEFAULT_ALGORITHM]

@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.cuda import host_steps as turns
 from minijax.cuda.device import GraphProgram
-from minijax.cuda.host_steps import KEPT, SEEN, Recorded
+from minijax.cuda.host_steps import GRAPHS_DROPPED_AT_ONCE, MAX_GRAPHS, CapturedLaunches
 from minijax_book import emulator
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
@@ -50,12 +50,12 @@ def test_other_numbers_in_the_same_memory(machine):
 def test_few_graphs_are_kept(machine):
     gpu, _ = machine
     program = GraphProgram(make_jaxpr(products)(X), device=gpu)
-    inputs = [minijax.device_put(X, gpu) for _ in range(KEPT + 3)]
+    inputs = [minijax.device_put(X, gpu) for _ in range(MAX_GRAPHS + 3)]
     for x in [*inputs, *inputs, *inputs]:
         program(x)
     [known] = [step.graphs for step in program.steps]
     recorded = [graph for graph in known.values() if graph is not None]
-    assert 1 <= len(recorded) <= KEPT and len(known) <= SEEN
+    assert 1 <= len(recorded) <= MAX_GRAPHS and len(known) <= GRAPHS_DROPPED_AT_ONCE
     gpu.card.wait()
 
 
@@ -73,7 +73,7 @@ def test_what_is_done_near_by_stands_between_graphs(machine):
     gpu, _ = machine
     f = lambda x: jnp.linalg.inv(products(x)[:, :20] + 30 * jnp.eye(20)) @ x  # noqa: E731
     program = GraphProgram(make_jaxpr(f)(X), device=gpu)
-    kinds = [isinstance(act, Recorded) for act in program.steps]
+    kinds = [isinstance(act, CapturedLaunches) for act in program.steps]
     assert True in kinds and False in kinds
     for _ in range(3):
         [result] = program(minijax.device_put(X, gpu))
@@ -161,7 +161,7 @@ LARGE = np.random.default_rng(3).standard_normal(9000).astype(np.float32)
 
 @pytest.mark.parametrize("f", LOOPS)
 def test_loops_by_the_host_do_what_loops_do_here(f, machine, monkeypatch):
-    monkeypatch.setattr(turns, "LONGEST", 20)
+    monkeypatch.setattr(turns, "MAX_CAPTURED_LAUNCHES", 20)
     gpu, cupy = machine
     expected = minijax.tree.leaves(jit(f)(jnp.asarray(LARGE)))
     run, given = jit(f), jit(f, donate_argnums=0)
@@ -190,7 +190,7 @@ ASKED_OF_THE_HOST = {
 def test_a_part_of_a_test_that_the_host_does_has_the_states_of_this_turn(
     name, machine, monkeypatch
 ):
-    monkeypatch.setattr(turns, "LONGEST", 4)
+    monkeypatch.setattr(turns, "MAX_CAPTURED_LAUNCHES", 4)
     gpu, cupy = machine
     asked = ASKED_OF_THE_HOST[name]
 
@@ -221,7 +221,7 @@ def test_a_turn_is_one_graph_and_one_byte(machine):
 
 
 def test_memory_does_not_grow_with_turns(machine, monkeypatch):
-    monkeypatch.setattr(turns, "LONGEST", 20)
+    monkeypatch.setattr(turns, "MAX_CAPTURED_LAUNCHES", 20)
     gpu, cupy = machine
     f, x = jit(counted_rounds), minijax.device_put(LARGE, gpu)
     minijax.block_until_ready(f(x))

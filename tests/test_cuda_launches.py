@@ -6,8 +6,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit
-from minijax.cuda.device import steps_for_card
-from minijax.cuda.program_steps import BlockLoop, launches_in, rows_are_aligned
+from minijax.cuda.device import lower_for_gpu
+from minijax.cuda.program_steps import BlockLoop, is_row_aligned, launches_in
 from minijax_book import emulator
 from tests import cuda_programs
 from tests.commands import LONG
@@ -82,17 +82,15 @@ def test_rows_that_begin_anywhere_are_read_without_vectors(columns, machine):
         return minijax.lax.scan(turn, h, x)
 
     h, x = drawn(5), drawn(7, columns)
-    [loop] = [
-        s for s in steps_for_card(minijax.make_jaxpr(f)(h, x)).steps if s.programs
-    ]
-    assert rows_are_aligned(loop) == (columns % 4 == 0)
+    [loop] = [s for s in lower_for_gpu(minijax.make_jaxpr(f)(h, x)).steps if s.programs]
+    assert is_row_aligned(loop) == (columns % 4 == 0)
     found = jit(f)(*minijax.device_put((h, x), machine[0]))
     for ours, theirs in zip(found, jit(f)(h, x)):
         np.testing.assert_allclose(ours, theirs, 1e-5)
 
 
 def test_a_loop_in_a_block_reads_and_writes_what_the_loop_does():
-    program = steps_for_card(minijax.make_jaxpr(followed)(*CHAIN))
+    program = lower_for_gpu(minijax.make_jaxpr(followed)(*CHAIN))
     [step] = [step for step in program.steps if type(step) is BlockLoop]
     loop = step.loop
     assert {*step.reads} == {*loop.reads} and step.writes == [*loop.results, *loop.ys]

@@ -8,7 +8,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.arrays.devices import devices, platforms
-from minijax.cuda.driver import stand_in
+from minijax.cuda.driver import cupy_stand_in
 from minijax_book import emulator
 from tests.emulated_card import emulated_gpu
 
@@ -19,7 +19,7 @@ needs_compiler = pytest.mark.skipif(
 
 @pytest.fixture
 def no_stand_in(monkeypatch):
-    monkeypatch.setattr(stand_in, "value", None)
+    monkeypatch.setattr(cupy_stand_in, "value", None)
     monkeypatch.delitem(platforms, "gpu", raising=False)
 
 

@@ -7,18 +7,18 @@ import pytest
 
 import minijax
 from minijax import grad, jit, lax, make_jaxpr
-from minijax.cuda.device import steps_for_card
+from minijax.cuda.device import lower_for_gpu
 from minijax.cuda.program_steps import (
-    CardProduct,
-    CardTaps,
+    DeviceConvolution,
+    DeviceMatmul,
+    convolution_launch,
+    convolution_steps,
     cuda_launches,
-    launch_of_product,
-    launch_of_taps,
-    program_for_card,
-    steps_of_taps,
+    matmul_launch,
+    program_for_gpu,
 )
 from minijax.gpu.cuda_source import PRELUDE
-from minijax.kernels.builder import Buffer, permuted, whole
+from minijax.kernels.builder import Buffer, contiguous_view, transpose_view
 from minijax.kernels.lowering import KernelProgram, lower
 from minijax.windows.convolution_tiles import TapProduct
 from minijax_book import emulator
@@ -31,21 +31,21 @@ SIZES += [(33, 64, 40), (65, 31, 1), (130, 5, 100), (2, 70, 16)]
 
 
 def product_of(sizes, dtype="float32", turned=False, count=2):
-    """A `CardProduct` of matrices that lie row by row, or column by column."""
+    """A `DeviceMatmul` of matrices that lie row by row, or column by column."""
     rows, columns, terms = sizes
     dtype = np.dtype(dtype)
     shapes = {"a": (rows, terms), "b": (terms, columns), "c": (rows, columns)}
     views = []
     for name, (m, n) in shapes.items():
         shape = (count, n, m) if turned and name != "c" else (count, m, n)
-        view = whole(Buffer(name, dtype, count * m * n), dtype, shape)
-        views.append(permuted(view, (0, 2, 1)) if shape[1:] != (m, n) else view)
-    return CardProduct(*views)
+        view = contiguous_view(Buffer(name, dtype, count * m * n), dtype, shape)
+        views.append(transpose_view(view, (0, 2, 1)) if shape[1:] != (m, n) else view)
+    return DeviceMatmul(*views)
 
 
 def run_product(step, edit=str):
     """Run a product in the emulator, which looks for races; compare it."""
-    launch = launch_of_product(step)
+    launch = matmul_launch(step)
     module = Module(PRELUDE + edit(launch.text))
     dtype, wild = step.out.dtype, rng.integers(-9, 9, step.lhs.source.size)
     memory = [wild.astype(dtype), rng.integers(-9, 9, step.rhs.source.size)]
@@ -133,7 +133,7 @@ def test_convolutions_and_their_gradients(name, gpu):
         return (layer(x, w) ** 2).sum()
 
     for f in (layer, grad(loss, (0, 1))):
-        program = steps_for_card(make_jaxpr(f)(x, w))
+        program = lower_for_gpu(make_jaxpr(f)(x, w))
         assert all(type(s) in cuda_launches or s.programs for s in program.walk())
         ours = jit(f)(*minijax.device_put((x, w), gpu))
         for one, other in zip(*map(minijax.tree.leaves, (ours, jit(f)(x, w)))):
@@ -154,7 +154,7 @@ def test_no_part_ends_behind_the_terms(terms):
     taps = taps._replace(table=table, terms=taps.terms._replace(count=1))
     for rows in (1, 40, 130):
         one = taps._replace(outer=(), rows=taps.rows._replace(count=rows))
-        first, *_ = steps_of_taps(one)
+        first, *_ = convolution_steps(one)
         length = 16 * -(-terms // (first.parts * 16))
         assert (first.parts - 1) * length < terms <= first.parts * length
 
@@ -174,13 +174,17 @@ class NearBy(KernelProgram):
     """Runs the steps of a card by NumPy."""
 
     def lower(self, closed):
-        return program_for_card(lower(closed))
+        return program_for_gpu(lower(closed))
 
 
 def test_many_terms_are_cut_into_parts():
-    first, last = steps_of_taps(taps_of("parts"))
-    assert type(first) is CardTaps and first.parts == 2 and "2 parts" in str(first)
+    first, last = convolution_steps(taps_of("parts"))
+    assert (
+        type(first) is DeviceConvolution
+        and first.parts == 2
+        and "2 parts" in str(first)
+    )
     assert first.writes == [last.buffers[0]] and first.programs == ()
-    assert launch_of_taps(first).blocks == 2
-    [whole_one] = steps_of_taps(taps_of("same"))
+    assert convolution_launch(first).blocks == 2
+    [whole_one] = convolution_steps(taps_of("same"))
     assert whole_one.parts == 1 and whole_one.out == whole_one.taps.out

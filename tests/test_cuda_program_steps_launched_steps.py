@@ -6,10 +6,10 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import make_jaxpr
-from minijax.cuda.device import steps_for_card
-from minijax.cuda.program_steps import CardProduct, launch_of_product, place_in
-from minijax.kernels.builder import Buffer, permuted, whole
-from minijax.matmul.lowering import Product
+from minijax.cuda.device import lower_for_gpu
+from minijax.cuda.program_steps import DeviceMatmul, matmul_launch, matrix_index_expr
+from minijax.kernels.builder import Buffer, contiguous_view, transpose_view
+from minijax.matmul.lowering import Matmul
 from minijax_book import emulator
 
 needs_compiler = pytest.mark.skipif(
@@ -34,8 +34,8 @@ def test_products_are_those_of_the_host(spec, lhs, rhs, dtype, gpu):
     rng = np.random.default_rng(7)
     operands = [jnp.asarray(rng.integers(-4, 5, shape), dtype) for shape in (lhs, rhs)]
     f = minijax.jit(lambda x, y: jnp.einsum(spec, x, y))
-    product = [type(step) for step in steps_for_card(make_jaxpr(f)(*operands)).walk()]
-    assert CardProduct in product and Product not in product
+    product = [type(step) for step in lower_for_gpu(make_jaxpr(f)(*operands)).walk()]
+    assert DeviceMatmul in product and Matmul not in product
     found = f(*minijax.device_put(operands, gpu))
     assert found.device is gpu
     expected = f(*operands)
@@ -65,16 +65,16 @@ def test_short_integers_are_multiplied_in_pairs(dtype, gpu):
 
 
 def test_one_block_makes_a_tile_of_the_result():
-    lhs = whole(Buffer("a", FLOAT, 3 * 20 * 37), FLOAT, (3, 20, 37))
-    rhs = whole(Buffer("b", FLOAT, 3 * 37 * 18), FLOAT, (3, 37, 18))
-    out = whole(Buffer("c", FLOAT, 3 * 20 * 18), FLOAT, (3, 20, 18))
-    step = CardProduct(lhs, rhs, out)
-    launch = launch_of_product(step)
+    lhs = contiguous_view(Buffer("a", FLOAT, 3 * 20 * 37), FLOAT, (3, 20, 37))
+    rhs = contiguous_view(Buffer("b", FLOAT, 3 * 37 * 18), FLOAT, (3, 37, 18))
+    out = contiguous_view(Buffer("c", FLOAT, 3 * 20 * 18), FLOAT, (3, 20, 18))
+    step = DeviceMatmul(lhs, rhs, out)
+    launch = matmul_launch(step)
     assert (launch.blocks, launch.threads) == (3 * 1 * 1, 256) and step.workspace == 0
-    assert launch.label == launch_of_product(step).label
-    other = CardProduct(lhs, permuted(rhs, (0, 1, 2)), out)
-    assert launch_of_product(other).text == launch.text
-    place = place_in(out, "r", "c").replace("LL", "")
+    assert launch.label == matmul_launch(step).label
+    other = DeviceMatmul(lhs, transpose_view(rhs, (0, 1, 2)), out)
+    assert matmul_launch(other).text == launch.text
+    place = matrix_index_expr(out, "r", "c").replace("LL", "")
     for b, r, c in [(0, 0, 0), (2, 19, 17), (1, 3, 5)]:
         at = eval(place, {"r": r, "c": c, "batch": b})
         assert at == b * 360 + r * 18 + c
@@ -82,5 +82,5 @@ def test_one_block_makes_a_tile_of_the_result():
 
 def test_products_in_loops_are_those_of_a_card():
     f = lambda x: minijax.lax.fori_loop(0, 3, lambda i, y: y @ x, x)  # noqa: E731
-    steps = [*steps_for_card(make_jaxpr(f)(np.ones((40, 40), np.float32))).walk()]
-    assert CardProduct in map(type, steps) and Product not in map(type, steps)
+    steps = [*lower_for_gpu(make_jaxpr(f)(np.ones((40, 40), np.float32))).walk()]
+    assert DeviceMatmul in map(type, steps) and Matmul not in map(type, steps)

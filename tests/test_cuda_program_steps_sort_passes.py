@@ -9,11 +9,11 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
-from minijax.cuda.device import steps_for_card
-from minijax.cuda.program_steps import TILE, SortPass, launch_of_pass, passes_of_sort
+from minijax.cuda.device import lower_for_gpu
+from minijax.cuda.program_steps import TILE, SortPass, sort_launch, sort_passes
 from minijax.gpu.cuda_source import PRELUDE
-from minijax.kernels.builder import Buffer, whole
-from minijax.kernels.lowering import Memory, step_kinds
+from minijax.kernels.builder import Buffer, contiguous_view
+from minijax.kernels.lowering import BufferAllocations, step_kinds
 from minijax.sorting.radix_sort import Sort
 from minijax_book import emulator
 from minijax_book.emulator import EmulatorError, Module
@@ -27,7 +27,9 @@ RNG = np.random.default_rng(29)
 def sort_of(rows, n, words=("uint32",), operands=("int32",)):
     """A `Sort` of rows with buffers of their own."""
     views = [
-        whole(Buffer(f"m{i}", np.dtype(kind), rows * n), np.dtype(kind), (rows, n))
+        contiguous_view(
+            Buffer(f"m{i}", np.dtype(kind), rows * n), np.dtype(kind), (rows, n)
+        )
         for i, kind in enumerate([*words, *operands, *operands])
     ]
     cut = len(words), len(words) + len(operands)
@@ -47,7 +49,7 @@ def test_rows_are_sorted_as_on_the_host(shape, dtype, gpu):
 
     for ours, theirs in zip(f(far), f(x)):
         np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
-    assert all(type(s) is not Sort for s in steps_for_card(make_jaxpr(f)(x)).walk())
+    assert all(type(s) is not Sort for s in lower_for_gpu(make_jaxpr(f)(x)).walk())
 
 
 @needs_compiler
@@ -74,7 +76,7 @@ def test_operands_of_each_size_go_along(gpu):
 
 @pytest.mark.parametrize("n", [2, TILE, TILE + 1, 5 * TILE, 10**6])
 def test_a_launch_for_each_doubling(n):
-    passes = passes_of_sort(sort_of(2, n))
+    passes = sort_passes(sort_of(2, n))
     assert len(passes) == 1 + max(math.ceil(math.log2(n / TILE)), 0)
     for one, following in zip(passes, passes[1:]):
         assert one.after is following.before and one.length == following.width
@@ -82,16 +84,16 @@ def test_a_launch_for_each_doubling(n):
     assert passes[-1].length >= n and passes[-1].writes == [
         x.source for x in passes[0].sort.results
     ]
-    assert launch_of_pass(passes[0]).blocks == 2 * math.ceil(n / TILE)
+    assert sort_launch(passes[0]).blocks == 2 * math.ceil(n / TILE)
 
 
 def test_numpy_does_a_pass_too():
     sort = sort_of(3, 2500)
     keys = RNG.integers(0, 40, (3, 2500)).astype(np.uint32)
     numbers = np.broadcast_to(np.arange(2500, dtype=np.int32), keys.shape)
-    memory = Memory({sort.words[0].source: keys.reshape(-1).view(np.uint8)})
+    memory = BufferAllocations({sort.words[0].source: keys.reshape(-1).view(np.uint8)})
     memory[sort.operands[0].source] = numbers.reshape(-1).copy().view(np.uint8)
-    for step in passes_of_sort(sort):
+    for step in sort_passes(sort):
         assert type(step) is SortPass and str(step).count("runs of") == 1
         assert step_kinds[SortPass].cost(step)
         step_kinds[SortPass].run(None, step)(memory)
@@ -131,8 +133,8 @@ def test_mutants_are_caught(name):
     memory = {x: np.ascontiguousarray(a).reshape(-1).copy() for x, a in given.items()}
 
     def run():
-        for at, step in enumerate(passes_of_sort(sort)):
-            launch = launch_of_pass(step)
+        for at, step in enumerate(sort_passes(sort)):
+            launch = sort_launch(step)
             text = launch.text.replace(old, new) if at == number else launch.text
             assert name == "none" or at != number or text != launch.text
             module = Module(PRELUDE + text)

@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
-from minijax.cuda.program_steps import WIDE, side_by_side
+from minijax.cuda.program_steps import MAX_FUSED_NODES, horizontal_fusion
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.lowering import lower
 from minijax_book import emulator
@@ -16,11 +16,11 @@ X, Y = np.random.default_rng(5).standard_normal((2, 50, 40), np.float32)
 
 def steps_of(f, *args):
     program = fuse(lower(make_jaxpr(f)(*args)))
-    return len(program.steps), len(side_by_side(program).steps)
+    return len(program.steps), len(horizontal_fusion(program).steps)
 
 
 def long(x):
-    for _ in range(WIDE // 2):
+    for _ in range(MAX_FUSED_NODES // 2):
         x = jnp.sin(x)
     return x.sum(0)
 
@@ -45,7 +45,7 @@ def test_twins_are_one_launch(f, before, after):
 
 def test_what_waits_for_the_other_stays_behind_it():
     f = lambda x: (x.sum(1), jnp.cumsum(jnp.sort(x.sum(1)))[0] + x.sum(1))  # noqa: E731
-    program = side_by_side(fuse(lower(make_jaxpr(f)(X))))
+    program = horizontal_fusion(fuse(lower(make_jaxpr(f)(X))))
     written = {*program.inputs} | {buffer for buffer, _ in program.constants}
     for step in program.steps:
         assert written >= {*step.reads}

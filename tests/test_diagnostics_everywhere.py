@@ -12,7 +12,7 @@ import minijax
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.diagnostics import source_info as frames
-from minijax.diagnostics.source_info import steps_of
+from minijax.diagnostics.source_info import traceback_entries
 
 V = np.ones(3, np.float32)
 
@@ -92,7 +92,7 @@ def caught(f):
 
 @pytest.mark.parametrize("way", EVERYWHERE)
 def test_the_last_frame_is_the_guilty_line(way):
-    steps = steps_of(caught(EVERYWHERE[way]).__traceback__)
+    steps = traceback_entries(caught(EVERYWHERE[way]).__traceback__)
     names = [step.tb_frame.f_code.co_filename for step in steps]
     assert not [name for name in names if "/minijax/" in name]
     assert steps[-1].tb_frame.f_code is wrong.__code__
@@ -101,7 +101,7 @@ def test_the_last_frame_is_the_guilty_line(way):
 def test_a_callback_shows_its_call_and_its_cause():
     error = caught(called_back)
     for part, name in ((error, "called_back"), (error.__cause__, "wrong")):
-        assert steps_of(part.__traceback__)[-1].tb_frame.f_code.co_name == name
+        assert traceback_entries(part.__traceback__)[-1].tb_frame.f_code.co_name == name
     assert "y: float32[3], from" in "\n".join(error.__cause__.__notes__)
 
 
@@ -131,7 +131,7 @@ def test_operands_are_those_of_the_user_and_not_what_became_of_them(name, around
         around(CONVERTING[name])(*arrays)
     notes = "\n".join(found.value.__notes__)
     assert "  wide: float32[3,4]" in notes and "  whole: int32[5,2]" in notes
-    steps = steps_of(found.value.__traceback__)
+    steps = traceback_entries(found.value.__traceback__)
     assert not [s for s in steps if "/minijax/" in s.tb_frame.f_code.co_filename]
 
 

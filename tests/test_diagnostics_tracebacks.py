@@ -11,10 +11,10 @@ import minijax
 from minijax import numpy as jnp
 from minijax._registry import Registry
 from minijax.arrays.dtypes import config
-from minijax.core import methods
+from minijax.core import tracer_methods
 from minijax.diagnostics import error_messages as public_guards
-from minijax.diagnostics.source_info import steps_of
-from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace
+from minijax.diagnostics.source_info import traceback_entries
+from minijax.diagnostics.tracebacks import FILTERING_MODES, UnfilteredStackTrace
 
 V = np.ones(3, np.float32)
 
@@ -31,10 +31,13 @@ def error_under(mode):
 
 
 def files(error):
-    return [step.tb_frame.f_code.co_filename for step in steps_of(error.__traceback__)]
+    return [
+        step.tb_frame.f_code.co_filename
+        for step in traceback_entries(error.__traceback__)
+    ]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", FILTERING_MODES)
 def test_frames(mode):
     inside = any("/minijax/" in name for name in files(error_under(mode)))
     assert inside == (mode in ("off", "tracebackhide"))
@@ -47,7 +50,7 @@ def test_the_whole_is_the_cause():
 
 
 def test_hidden_frames_are_marked():
-    steps = steps_of(error_under("tracebackhide").__traceback__)
+    steps = traceback_entries(error_under("tracebackhide").__traceback__)
     marks = [step.tb_frame.f_locals.get("__tracebackhide__") for step in steps]
     assert marks[-1] and not marks[0]
 
@@ -95,11 +98,11 @@ def test_signatures_and_texts_are_those_of_the_function():
 
 
 def test_a_method_gets_one_guard(monkeypatch):
-    table = Registry({"reshape": methods["reshape"], "plain": lambda x: x})
-    monkeypatch.setattr(public_guards, "methods", table)
-    monkeypatch.setattr(public_guards, "SPELLED", ())
+    table = Registry({"reshape": tracer_methods["reshape"], "plain": lambda x: x})
+    monkeypatch.setattr(public_guards, "tracer_methods", table)
+    monkeypatch.setattr(public_guards, "TEXT_METHODS", ())
     for _ in range(2):
         public_guards.guard_methods()
-        assert table["reshape"] is methods["reshape"]
-        assert table["plain"].__code__ is public_guards.GUARD
+        assert table["reshape"] is tracer_methods["reshape"]
+        assert table["plain"].__code__ is public_guards.API_BOUNDARY_CODE
     assert table["plain"].__wrapped__("x") == "x"

@@ -12,7 +12,7 @@ from minijax import grad, hessian, jit, jvp, linearize, make_jaxpr, random, vjp,
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import config
 from minijax.diagnostics.source_info import UserLine
-from minijax.diagnostics.tracebacks import is_ours, user_line
+from minijax.diagnostics.tracebacks import is_internal_file, user_line
 from minijax.passes.simplification import inline_calls
 
 X = np.arange(3, dtype="float32")
@@ -151,9 +151,9 @@ def test_no_source():
 
 
 def test_what_is_ours():
-    assert is_ours(sys.modules["minijax.lax.elementwise"].__file__)
-    assert is_ours("<minijax program 3>") and not is_ours("<string>")
-    assert not is_ours(__file__)
+    assert is_internal_file(sys.modules["minijax.lax.elementwise"].__file__)
+    assert is_internal_file("<minijax program 3>") and not is_internal_file("<string>")
+    assert not is_internal_file(__file__)
 
 
 def test_notebook_cells_have_a_name_that_stays():

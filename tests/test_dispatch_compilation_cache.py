@@ -13,19 +13,19 @@ import pytest
 from minijax.arrays.dtypes import config
 from minijax.dispatch import compilation_cache as object_cache
 from minijax.dispatch.compilation_cache import (
-    CODE,
-    START,
-    key_of,
-    make_room,
-    read,
-    write,
+    CODE_OFFSET,
+    CODE_SUFFIX,
+    evict_lru,
+    object_cache_key,
+    read_object,
+    write_object,
 )
-from minijax.dispatch.private_files import Folder, user
+from minijax.dispatch.private_files import Folder, user_id
 from minijax.llvm.compiler import Library, object_code
 from tests.mutants_cache import forged_entries, swapped_entries, unbound_entries
 from tests.test_llvm_compiler import TEXT, call
 
-posix = pytest.mark.skipif(user() is None, reason="folders of POSIX")
+posix = pytest.mark.skipif(user_id() is None, reason="folders of POSIX")
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def result(number=1.0):
 
 
 def files(folder):
-    return sorted(folder.glob("*" + CODE))
+    return sorted(folder.glob("*" + CODE_SUFFIX))
 
 
 def test_the_second_time_nothing_is_made(made, folder):
@@ -132,20 +132,20 @@ def key(start):
 
 def keep(folder, start, age):
     """Write an entry of 1000 bytes that was last used so long after 1970."""
-    write(str(folder), key(start), b"x" * (1000 - START))
-    os.utime(folder / (key(start) + CODE), (age, age))
+    write_object(str(folder), key(start), b"x" * (1000 - CODE_OFFSET))
+    os.utime(folder / (key(start) + CODE_SUFFIX), (age, age))
 
 
 def test_the_oldest_go(folder):
     for k in range(6):
         keep(folder, k, age=k)
-    assert read(str(folder), key(0)) == b"x" * (1000 - START)  # now the youngest
+    assert read_object(str(folder), key(0)) == b"x" * (1000 - CODE_OFFSET)
     with Folder(str(folder)) as own:
-        make_room(own, -1)
+        evict_lru(own, -1)
         assert len(files(folder)) == 6
-        make_room(own, 3000)
+        evict_lru(own, 3000)
         assert [path.name[0] for path in files(folder)] == ["0", "4", "5"]
-        make_room(own, 0)
+        evict_lru(own, 0)
     assert not files(folder)
 
 
@@ -160,23 +160,24 @@ def test_one_name_in_256_makes_room(folder):
 
 def test_only_what_the_cache_wrote_goes(folder):
     keep(folder, 1, age=1)
-    draft = key(2) + CODE + "." + "0" * 16
+    draft = key(2) + CODE_SUFFIX + "." + "0" * 16
     names = [
-        "thesis.code", "thesis" + CODE, key(1) + ".code", key(1)[1:] + CODE,
-        "x" * 64 + CODE, key(3) + CODE, key(1) + CODE + "~", "thesis.draft",
-        "tmpabc.draft", key(2) + CODE + ".draft", draft + "0.draft",
+        "thesis.code", "thesis" + CODE_SUFFIX, key(1) + ".code",
+        key(1)[1:] + CODE_SUFFIX, "x" * 64 + CODE_SUFFIX, key(3) + CODE_SUFFIX,
+        key(1) + CODE_SUFFIX + "~", "thesis.draft",
+        "tmpabc.draft", key(2) + CODE_SUFFIX + ".draft", draft + "0.draft",
     ]  # fmt: skip
     for name in names:
         (folder / name).write_text("not of the cache")
         os.utime(folder / name, (0, 0))
-    (folder / (key(4) + CODE)).mkdir()
+    (folder / (key(4) + CODE_SUFFIX)).mkdir()
     old, new = folder / (draft + ".draft"), folder / (draft[:-1] + "1.draft")
     old.touch(), new.touch()
     os.utime(old, (0, 0))
     with Folder(str(folder)) as own:
-        make_room(own, 0)
+        evict_lru(own, 0)
     left = {path.name for path in folder.iterdir()}
-    assert left == {*names, key(4) + CODE, new.name}
+    assert left == {*names, key(4) + CODE_SUFFIX, new.name}
 
 
 def test_changed_places_are_found(made, folder):
@@ -186,18 +187,20 @@ def test_changed_places_are_found(made, folder):
 
 
 def test_what_others_sign_is_not_read(folder):
-    write(str(folder), key(1), b"code")
+    write_object(str(folder), key(1), b"code")
     assert forged_entries(folder) == []
     with unbound_entries():
         assert forged_entries(folder) == [b"no machine code at all"]
 
 
-@pytest.mark.parametrize("cut", [0, 1, 10, START - 1, START, START + 1, -1])
+@pytest.mark.parametrize(
+    "cut", [0, 1, 10, CODE_OFFSET - 1, CODE_OFFSET, CODE_OFFSET + 1, -1]
+)
 def test_parts_of_a_file_are_not_read(folder, cut):
-    write(str(folder), key(1), b"code")
-    path = folder / (key(1) + CODE)
+    write_object(str(folder), key(1), b"code")
+    path = folder / (key(1) + CODE_SUFFIX)
     path.write_bytes(path.read_bytes()[:cut])
-    assert read(str(folder), key(1)) is None
+    assert read_object(str(folder), key(1)) is None
 
 
 def test_what_has_another_secret_is_made_anew(made, folder, tmp_path, monkeypatch):
@@ -233,7 +236,7 @@ def test_only_files_are_read(made, folder, patience):
     os.mkfifo(path)  # a reader of this would wait for ever, and so would a writer
     assert result() == 2 and len(made) == 3 and path.is_fifo()
     with Folder(str(folder)) as own:
-        make_room(own, 0)
+        evict_lru(own, 0)
     assert path.is_fifo()
 
 
@@ -245,14 +248,14 @@ def test_files_of_other_users_are_not_read(made, folder, monkeypatch):
 
     def of_another(handle):
         found = about(handle)
-        return os.stat_result([*found[:4], user() + 1, *found[5:]])
+        return os.stat_result([*found[:4], user_id() + 1, *found[5:]])
 
     def only_this(handle):
         same = os.path.samestat(about(handle), path.stat())
         return (of_another if same else about)(handle)
 
     monkeypatch.setattr(os, "fstat", only_this)
-    assert read(str(folder), path.stem) is None
+    assert read_object(str(folder), path.stem) is None
 
 
 @posix
@@ -281,7 +284,7 @@ def test_folders_that_others_can_write(made, folder, tmp_path):
 def test_a_secret_that_others_can_read(made, folder, tmp_path, mode):
     assert result() == 2
     (tmp_path / "state" / "minijax" / "secret").chmod(mode)
-    object_cache.secret_in.cache_clear()
+    object_cache.read_secret.cache_clear()
     with pytest.warns(UserWarning, match="secret.*others can read.*XDG_STATE_HOME"):
         assert result() == 2
     assert result() == 2 and len(made) == 3
@@ -321,14 +324,14 @@ def test_the_key_holds_all_that_matters(monkeypatch):
     first, other = Library(TEXT.replace("NUMBER", "1.0")), Library(
         TEXT.replace("NUMBER", "2.0")
     )
-    keys = {key_of(first), key_of(other)}
+    keys = {object_cache_key(first), object_cache_key(other)}
     monkeypatch.setattr(Library, "recipe", lambda self, binding: "another processor")
-    keys.add(key_of(first))
+    keys.add(object_cache_key(first))
     monkeypatch.setattr("llvmlite.__version__", "0")
-    keys.add(key_of(first))
+    keys.add(object_cache_key(first))
     monkeypatch.setattr("minijax.__version__", "0")
-    keys.add(key_of(first))
-    assert len(keys) == 5 and key_of(first) == key_of(first)
+    keys.add(object_cache_key(first))
+    assert len(keys) == 5 and object_cache_key(first) == object_cache_key(first)
 
 
 def test_many_threads_and_one_key(folder):

@@ -21,9 +21,13 @@ import minijax.numpy as jnp
 from minijax import core, grad, jit, lax, vmap
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.dtypes import config
-from minijax.cpu_backend.program_codegen import address_of
+from minijax.cpu_backend.program_codegen import data_pointer
 from minijax.dispatch import fastpath_functions as gated_functions
-from minijax.dispatch.fastpath_functions import GatedFunction, Records, open_gate
+from minijax.dispatch.fastpath_functions import (
+    FastPathFunction,
+    SignatureCache,
+    enable_fastpath,
+)
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.errors import JaxRuntimeError
 from minijax.jitting.arguments import DonatedArray
@@ -35,7 +39,7 @@ BACKEND = "cpu"
 def gate():
     """Skip where the gate stays closed."""
     try:
-        return open_gate()
+        return enable_fastpath()
     except UnknownLayout:
         pytest.skip("the gate is closed in this Python")
 
@@ -348,7 +352,7 @@ def test_kinds_of_one_function():
         for shape in shapes:
             x = jnp.ones(shape)
             same(f(x, x), x * x + 1)
-    assert len(f._ready.chain) == Records.limit
+    assert len(f._ready.chain) == SignatureCache.limit
     for n in (30, 35, 39):
         x = jnp.ones(n)
         warmed(f, x, x)
@@ -461,10 +465,10 @@ def test_donated_arguments():
     f, y = donating(), jnp.asarray(np.ones(5, np.float32))
     for k in range(20):
         x = y * (2 + k)
-        place = address_of(x._buffer)
+        place = data_pointer(x._buffer)
         found = without_python(f, x, y)
         same(found, (y * (3 + k), y * 2))
-        assert address_of(found[0]._buffer) == place, "the memory was not taken"
+        assert data_pointer(found[0]._buffer) == place, "the memory was not taken"
         assert type(x) is DonatedArray and x.is_deleted() and not y.is_deleted()
         with pytest.raises((RuntimeError, ValueError), match="deleted"):
             f(x, y)
@@ -561,11 +565,11 @@ def test_switches():
     with minijax.disable_jit():
         g(X)
     assert len(seen) == 2
-    core.watchers.append(lambda primitive, *rest: seen.append(primitive))
+    core.bind_listeners.append(lambda primitive, *rest: seen.append(primitive))
     try:
         f(X, X)
     finally:
-        core.watchers.pop()
+        core.bind_listeners.pop()
     assert str(seen[-1]) == "jit"
     warmed(f, X, X)
     config.update("minijax_backend", "interpreter")
@@ -694,7 +698,7 @@ def test_copies_and_methods():
     f = tiny()
     warmed(f, X, X)
     other = copy.copy(f)
-    assert type(other) is GatedFunction
+    assert type(other) is FastPathFunction
     warmed(other, X, X)
     with pytest.raises((AttributeError, pickle.PicklingError)):
         pickle.dumps(f)
@@ -846,7 +850,7 @@ def test_other_layouts_are_left_to_python(monkeypatch):
     assert isinstance(refused, UnknownLayout)
     monkeypatch.setattr(gated_functions, "_opened", [refused])
     with pytest.raises(UnknownLayout, match="a test"):
-        open_gate()
+        enable_fastpath()
     f = tiny()
     for _ in range(4):
         same(goes_through_python(f, X, X), X * X + 1)

@@ -12,7 +12,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import core, grad, jit
 from minijax.arrays.dtypes import config
-from minijax.dispatch.fastpath_functions import GatedCompiled, open_gate
+from minijax.dispatch.fastpath_functions import FastPathCompiled, enable_fastpath
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.jitting.arguments import DonatedArray
 from tests.test_dispatch_fastpath_functions import X, in_python, same
@@ -22,7 +22,7 @@ from tests.test_dispatch_fastpath_functions import X, in_python, same
 def gate():
     """Skip where the gate stays closed."""
     try:
-        return open_gate()
+        return enable_fastpath()
     except UnknownLayout:
         pytest.skip("the gate is closed in this Python")
 
@@ -45,7 +45,7 @@ def answered(function, *args, **kwargs):
 
 def test_calls():
     f = compiled(lambda x, y: {"sum": x + y, "first": x}, X, X)
-    assert type(f) is GatedCompiled
+    assert type(f) is FastPathCompiled
     for k in range(10):
         same(answered(f, X, X * k), {"sum": X + X * k, "first": X})
         same(answered(f, np.asarray(X), X), {"sum": X * 2, "first": X})
@@ -104,11 +104,11 @@ def test_tracers_are_refused():
         with pytest.raises(TypeError, match="cannot be transformed"):
             transform(f)(X)
     seen = []
-    core.watchers.append(lambda *rest: seen.append(rest))
+    core.bind_listeners.append(lambda *rest: seen.append(rest))
     try:
         same(f(X), X * 2)
     finally:
-        core.watchers.pop()
+        core.bind_listeners.pop()
 
 
 def test_switches():

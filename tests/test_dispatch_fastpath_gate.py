@@ -9,10 +9,15 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit
 from minijax.dispatch import fastpath as gate
-from minijax.dispatch.fastpath import Table, kind_of_node, numbers_allowed, tree_table
-from minijax.dispatch.fastpath_functions import open_gate
-from minijax.dispatch.lowlevel import UnknownLayout, word
-from minijax.jitting.arguments import Static
+from minijax.dispatch.fastpath import (
+    NativeTable,
+    accepted_scalars,
+    tree_node_code,
+    tree_table,
+)
+from minijax.dispatch.fastpath_functions import enable_fastpath
+from minijax.dispatch.lowlevel import UnknownLayout, i64
+from minijax.jitting.arguments import StaticKey
 from minijax.tree_util import tree_structure
 from tests.test_dispatch_fastpath_functions import TREES, X, same, warmed
 
@@ -20,7 +25,7 @@ from tests.test_dispatch_fastpath_functions import TREES, X, same, warmed
 @pytest.fixture(autouse=True)
 def opened():
     try:
-        return open_gate()
+        return enable_fastpath()
     except UnknownLayout:
         pytest.skip("the gate is closed in this Python")
 
@@ -62,15 +67,15 @@ def test_what_it_leaves_to_python():
 
 def test_tables_hold_what_they_mention():
     thing = object()
-    table = Table(2)
+    table = NativeTable(2)
     table[0], table[8] = thing, 5
-    assert word[table.address] == id(thing) and word[table.address + 8] == 5
+    assert i64[table.address] == id(thing) and i64[table.address + 8] == 5
     assert table.held == [thing]
 
 
 def test_numbers_allowed():
     avals = [jit(lambda x=x: x)().aval for x in (0.5, 3, True)] + [X.aval]
-    assert [numbers_allowed(aval) for aval in avals] == [4, -4, 1, 0]
+    assert [accepted_scalars(aval) for aval in avals] == [4, -4, 1, 0]
 
 
 @pytest.mark.parametrize("tree", [{1: 2}, {"a": {2: 3}}], ids=str)
@@ -80,9 +85,9 @@ def test_keys_that_are_no_names(tree):
 
 
 def test_static_values_may_be_integers():
-    table = tree_table(Static(5), iter(()))
-    assert word[table.address + 8] == id(5) and table.held == [5]
-    assert kind_of_node(tree_structure(1)) == 0
+    table = tree_table(StaticKey(5), iter(()))
+    assert i64[table.address + 8] == id(5) and table.held == [5]
+    assert tree_node_code(tree_structure(1)) == 0
 
 
 SCALARS = [

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from minijax.dispatch.interrupts import uninterrupted
-from minijax.rematerialization.caching import Once
+from minijax.dispatch.interrupts import defer_interrupts
+from minijax.rematerialization.caching import KeyedCache
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -26,7 +26,7 @@ def interruptible():
 def test_an_interrupt_waits():
     steps = []
     with pytest.raises(KeyboardInterrupt):
-        with uninterrupted():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             steps.append("to the end")
         steps.append("never")
@@ -39,7 +39,7 @@ def test_a_handler_of_the_user_is_called_afterwards():
     seen = []
     before = signal.signal(signal.SIGINT, lambda *args: seen.append("handler"))
     try:
-        with uninterrupted():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             seen.append("block")
         assert seen == ["block", "handler"]
@@ -48,7 +48,7 @@ def test_a_handler_of_the_user_is_called_afterwards():
 
 
 def test_errors_pass():
-    with pytest.raises(ValueError), uninterrupted():
+    with pytest.raises(ValueError), defer_interrupts():
         raise ValueError
 
 
@@ -57,7 +57,7 @@ def test_other_threads_are_left_alone():
 
     def work():
         try:
-            with uninterrupted():
+            with defer_interrupts():
                 pass
         except BaseException as error:
             failures.append(error)
@@ -117,7 +117,7 @@ def test_interrupted_processes_go_on(seed):
 
 
 def test_once_after_a_fork():
-    once = Once()
+    once = KeyedCache()
     once._making["key"] = threading.RLock()
     once._lock.acquire()  # by a thread that the new process does not have
     once.unlock()

@@ -5,9 +5,9 @@ import pytest
 
 from minijax.arrays.array import ArrayImpl, ShapedArray
 from minijax.dispatch import lowlevel as object_layout
-from minijax.dispatch.fastpath_functions import GatedFunction
-from minijax.dispatch.lowlevel import UnknownLayout, check_layout, place_of, word
-from minijax.jitting.api import Options
+from minijax.dispatch.fastpath_functions import FastPathFunction
+from minijax.dispatch.lowlevel import UnknownLayout, check_layout, i64, slot_offset
+from minijax.jitting.api import JitOptions
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +20,10 @@ def known():
 
 def test_slots():
     x = ArrayImpl(np.zeros(3, "float32"), ShapedArray((3,), "float32"))
-    found = [word[id(x) + place_of(ArrayImpl, name)] for name in ArrayImpl.__slots__]
+    found = [i64[id(x) + slot_offset(ArrayImpl, name)] for name in ArrayImpl.__slots__]
     assert found == [id(x._buffer), id(x.aval), id(x.placement)]
-    f = GatedFunction(abs, Options())
-    assert word[id(f) + object_layout.At.gate] == id(f._gate)
+    f = FastPathFunction(abs, JitOptions())
+    assert i64[id(f) + object_layout.ObjectOffsets.gate] == id(f._gate)
 
 
 PLACES = """refs type size tuple_items list_items float_value call data ndim dims
@@ -33,8 +33,8 @@ PLACES = """refs type size tuple_items list_items float_value call data ndim dim
 @pytest.mark.parametrize("name", PLACES.split())
 @pytest.mark.parametrize("distance", [8, -8])
 def test_other_places_are_refused(monkeypatch, name, distance):
-    moved = getattr(object_layout.At, name) + distance
-    monkeypatch.setattr(object_layout.At, name, moved)
+    moved = getattr(object_layout.ObjectOffsets, name) + distance
+    monkeypatch.setattr(object_layout.ObjectOffsets, name, moved)
     with pytest.raises(UnknownLayout):
         check_layout()
 

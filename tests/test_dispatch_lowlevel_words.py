@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from minijax.dispatch.lowlevel import (
-    WordsLibrary,
-    as_float32,
-    byte,
-    call,
-    half,
+    LowLevelLibrary,
+    alloca,
+    call_pointer,
+    f64_to_f32_bits,
+    i64,
     llvm_text,
-    room,
     syntax_tree,
-    word,
+    u8,
+    u32,
 )
 from tests import word_programs
 from tests.commands import blocks
@@ -26,7 +26,7 @@ LIMIT = 5
 
 
 def compiled(*functions):
-    library = WordsLibrary(llvm_text(*functions))
+    library = LowLevelLibrary(llvm_text(*functions))
     name, arity = functions[-1].__name__, functions[-1].__code__.co_argcount
     kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
     found = kind(library.place(name))
@@ -74,13 +74,13 @@ def calls(a, b):
 
 
 def memory(a, b):
-    place = room(2)
-    word[place] = a
-    word[place + 8] = 0
-    half[place + 8] = b
-    half[place + 12] = 1
-    byte[place] = 255
-    return word[place] + word[place + 8] + half[place + 8] + byte[place + 1]
+    place = alloca(2)
+    i64[place] = a
+    i64[place + 8] = 0
+    u32[place + 8] = b
+    u32[place + 12] = 1
+    u8[place] = 255
+    return i64[place] + i64[place + 8] + u32[place + 8] + u8[place + 1]
 
 
 def changed(a, b):
@@ -111,7 +111,7 @@ def test_python_and_machine_code_agree(functions):
 
 def test_functions_of_c():
     def through(address, x):
-        return call(address, x)
+        return call_pointer(address, x)
 
     function = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda x: x * 3)
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -121,7 +121,7 @@ def test_functions_of_c():
 @pytest.mark.parametrize("x", [0.1, -2.5, 0.0, -0.0, 1e300, 5e-324, np.inf, np.nan])
 def test_narrow_floats(x):
     def narrowed(bits):
-        return as_float32(bits)
+        return f64_to_f32_bits(bits)
 
     bits = int(np.array(x).view(np.int64))
     with np.errstate(over="ignore"):
@@ -141,7 +141,7 @@ def test_functions_that_can_be_called_from_outside():
     outside = llvm_text(twice, calls)
     assert "define internal i64 @twice" in inside and "define i64 @calls" in inside
     assert "internal" not in outside
-    assert WordsLibrary(outside).place("twice")
+    assert LowLevelLibrary(outside).place("twice")
 
 
 def test_another_thread_parses_meanwhile(monkeypatch):
@@ -165,7 +165,7 @@ Place = SimpleNamespace(second=8)
 
 
 def second(table):
-    return word[table + Place.second]
+    return i64[table + Place.second]
 
 
 def of_second(table):
@@ -201,13 +201,13 @@ def test_what_is_refused(line):
 
 
 def two_at_a_time(a):
-    word[moved(a)] += 1
-    return word[a]
+    i64[moved(a)] += 1
+    return i64[a]
 
 
 def moved(a):
-    word[a] = word[a] + 8
-    return word[a]
+    i64[a] = i64[a] + 8
+    return i64[a]
 
 
 def test_an_address_is_computed_once():

@@ -11,16 +11,16 @@ from minijax.dispatch import private_files as own_files
 from minijax.dispatch.private_files import (
     SECRET,
     Folder,
-    NotOwn,
-    base_folder,
-    fault_of,
+    UntrustedFile,
+    cache_base_folder,
     has_private_group,
-    is_own,
-    secret_in,
-    user,
+    is_owned_file,
+    permission_fault,
+    read_secret,
+    user_id,
 )
 
-pytestmark = pytest.mark.skipif(user() is None, reason="folders of POSIX")
+pytestmark = pytest.mark.skipif(user_id() is None, reason="folders of POSIX")
 ME = 1000
 HERE = {ME, 0}
 
@@ -38,7 +38,7 @@ def about(kind, mode, owner=ME, group=50):
 ])  # fmt: skip
 def test_who_can_change_a_folder(mode, owner, fault, monkeypatch):
     monkeypatch.setattr(own_files, "has_private_group", lambda about: False)
-    found = fault_of(about(stat.S_IFDIR, mode, owner), HERE)
+    found = permission_fault(about(stat.S_IFDIR, mode, owner), HERE)
     assert fault in found and bool(fault) == bool(found)
 
 
@@ -58,16 +58,18 @@ def test_a_group_of_ones_own(gid, name, members, private, monkeypatch):
     monkeypatch.setattr("grp.getgrgid", group)
     folder = about(stat.S_IFDIR, 0o775)
     assert has_private_group(folder) is private
-    assert bool(fault_of(folder, HERE)) is not private
-    assert fault_of(about(stat.S_IFDIR, 0o777), HERE)  # others are more than the group
+    assert bool(permission_fault(folder, HERE)) is not private
+    assert permission_fault(
+        about(stat.S_IFDIR, 0o777), HERE
+    )  # others are more than the group
 
 
 def test_what_is_a_file_of_ones_own(monkeypatch):
-    monkeypatch.setattr(own_files, "user", lambda: ME)
+    monkeypatch.setattr(own_files, "user_id", lambda: ME)
     kinds = stat.S_IFDIR, stat.S_IFLNK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR
-    assert is_own(about(stat.S_IFREG, 0o600))
-    assert not is_own(about(stat.S_IFREG, 0o600, owner=0))
-    assert not any(is_own(about(kind, 0o600)) for kind in kinds)
+    assert is_owned_file(about(stat.S_IFREG, 0o600))
+    assert not is_owned_file(about(stat.S_IFREG, 0o600, owner=0))
+    assert not any(is_owned_file(about(kind, 0o600)) for kind in kinds)
 
 
 def test_folders_are_made_for_one_user(tmp_path):
@@ -96,14 +98,16 @@ def test_the_folder_that_was_checked_is_the_one_that_is_used(tmp_path):
     with Folder(str(place)) as folder:
         assert folder.names() == ["file"]
     other.chmod(0o777)
-    with pytest.raises(NotOwn, match="other can be written"):
+    with pytest.raises(UntrustedFile, match="other can be written"):
         Folder(str(place))
 
 
 def test_a_folder_is_looked_at_again_when_it_has_changed(tmp_path, monkeypatch):
     looked = []
-    check = own_files.check
-    monkeypatch.setattr(own_files, "check", lambda *a: looked.append(a) or check(*a))
+    check = own_files.check_trusted
+    monkeypatch.setattr(
+        own_files, "check_trusted", lambda *a: looked.append(a) or check(*a)
+    )
     place = str(tmp_path / "place")
     for _ in range(3):
         Folder(place).__exit__()
@@ -113,33 +117,33 @@ def test_a_folder_is_looked_at_again_when_it_has_changed(tmp_path, monkeypatch):
     assert len(looked) == 2
 
 
-@pytest.mark.skipif(user() != 0, reason="only root gives files away")
+@pytest.mark.skipif(user_id() != 0, reason="only root gives files away")
 def test_root_does_not_trust_users(tmp_path):
     (tmp_path / "home" / "place").mkdir(parents=True)
     (tmp_path / "home" / "place" / "file").write_text("of another")
     os.chown(tmp_path / "home" / "place" / "file", ME, ME)
     with Folder(str(tmp_path / "home" / "place")) as folder:
-        with pytest.raises(NotOwn):
+        with pytest.raises(UntrustedFile):
             folder.read("file", 100)
         folder.write("file", b"ours")
     assert (tmp_path / "home" / "place" / "file").read_text() == "of another"
     os.chown(tmp_path / "home", ME, ME)
     own_files._checked.clear()
-    with pytest.raises(NotOwn, match="home belongs to user 1000"):
+    with pytest.raises(UntrustedFile, match="home belongs to user 1000"):
         Folder(str(tmp_path / "home" / "place"))
 
 
 def test_a_folder_of_another_user(tmp_path, monkeypatch):
-    mine = user()
+    mine = user_id()
     monkeypatch.setattr(os, "geteuid", lambda: mine + 7)
     place = tmp_path / "place"
     place.mkdir()
     if mine:  # what belongs to root is trusted by everybody
-        with pytest.raises(NotOwn, match=f"belongs to user {mine}"):
+        with pytest.raises(UntrustedFile, match=f"belongs to user {mine}"):
             Folder(str(place))
     (place / "file").write_text("of another")
-    monkeypatch.setattr(own_files, "check", lambda *args: None)
-    with Folder(str(place)) as folder, pytest.raises(NotOwn):
+    monkeypatch.setattr(own_files, "check_trusted", lambda *args: None)
+    with Folder(str(place)) as folder, pytest.raises(UntrustedFile):
         folder.read("file", 100)
 
 
@@ -147,7 +151,7 @@ def test_files_that_are_too_long(tmp_path):
     with Folder(str(tmp_path)) as folder:
         folder.write("file", b"12345")
         assert folder.read("file", 5) == b"12345" and folder.read("file", 5, 2) == b"12"
-        with pytest.raises(NotOwn):
+        with pytest.raises(UntrustedFile):
             folder.read("file", 4)
 
 
@@ -170,13 +174,13 @@ def test_what_is_no_file_stays(tmp_path, kind):
 
 
 def test_the_first_secret_stays(tmp_path):
-    found = secret_in(str(tmp_path))
-    secret_in.cache_clear()
-    assert len(found) == 32 and secret_in(str(tmp_path)) == found
+    found = read_secret(str(tmp_path))
+    read_secret.cache_clear()
+    assert len(found) == 32 and read_secret(str(tmp_path)) == found
     with Folder(str(tmp_path)) as folder:
         folder.write(SECRET, bytes(32), own_files.claim)
-    secret_in.cache_clear()
-    assert secret_in(str(tmp_path)) == found and os.listdir(tmp_path) == [SECRET]
+    read_secret.cache_clear()
+    assert read_secret(str(tmp_path)) == found and os.listdir(tmp_path) == [SECRET]
 
 
 @pytest.mark.parametrize("links", [True, False])
@@ -187,7 +191,7 @@ def test_many_threads_and_one_secret(tmp_path, links, monkeypatch):
     if not links:
         monkeypatch.setattr(os, "link", no_links)
     found: list = []
-    work = secret_in.__wrapped__
+    work = read_secret.__wrapped__
     calls = [lambda: found.append(work(str(tmp_path)))] * 8
     threads = [threading.Thread(target=call) for call in calls]
     for thread in threads:
@@ -204,8 +208,8 @@ def test_secrets_of_another_length(tmp_path, content):
     (tmp_path / SECRET).write_bytes(content)
     (tmp_path / SECRET).chmod(0o600)
     for _ in range(2):
-        with pytest.raises(NotOwn, match=SECRET):
-            secret_in(str(tmp_path))
+        with pytest.raises(UntrustedFile, match=SECRET):
+            read_secret(str(tmp_path))
     assert (tmp_path / SECRET).read_bytes() == content
 
 
@@ -213,7 +217,7 @@ def test_where_folders_are(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     home = str(tmp_path / ".local" / "state")
-    assert base_folder("XDG_STATE_HOME", ".local", "state") == home
+    assert cache_base_folder("XDG_STATE_HOME", ".local", "state") == home
     for named, where in ("", home), ("relative", home), ("/elsewhere", "/elsewhere"):
         monkeypatch.setenv("XDG_STATE_HOME", named)
-        assert base_folder("XDG_STATE_HOME", ".local", "state") == where
+        assert cache_base_folder("XDG_STATE_HOME", ".local", "state") == where

@@ -8,15 +8,15 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import P, grad, lax, make_jaxpr, make_mesh, shard_map
-from minijax.collectives.all_reduce import Exchange, JointExchange
+from minijax.collectives.all_reduce import BucketedAllReduce, Collective
 from minijax.cpu_backend.program_codegen import step_passes
 from minijax.distributed import latency_hiding as schedules
 from minijax.distributed.latency_hiding import (
-    ExchangeBegin,
-    ExchangeEnd,
+    AllReduceDone,
+    AllReduceStart,
     check_schedule,
-    needs_of,
-    overlapped,
+    overlap_collectives,
+    step_dependencies,
 )
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.lowering import Launch, jaxpr_passes, lower
@@ -52,15 +52,15 @@ def bucket(request, monkeypatch):
 
 def test_sums_begin_before_the_backward_pass_is_over(bucket):
     program = lowered(train, WS, X)
-    assert ExchangeBegin not in kinds(program)
-    early = overlapped(program)
+    assert AllReduceStart not in kinds(program)
+    early = overlap_collectives(program)
     check_schedule(early.steps)
-    parts = [len(s.parts) for s in early.steps if type(s) is ExchangeBegin]
-    alone = [len(s.parts) for s in early.steps if type(s) is JointExchange]
+    parts = [len(s.parts) for s in early.steps if type(s) is AllReduceStart]
+    alone = [len(s.parts) for s in early.steps if type(s) is BucketedAllReduce]
     expected = {1: ([1, 1, 1, 1], []), 300: ([2, 2], []), 2**20: ([], [4])}
     assert (parts, alone) == expected[bucket]
     if parts:
-        first, last = (kinds(early).index(k) for k in (ExchangeBegin, ExchangeEnd))
+        first, last = (kinds(early).index(k) for k in (AllReduceStart, AllReduceDone))
         between = [kind for kind in kinds(early)[first:last] if kind is Launch]
         assert len(between) >= 3 - bucket // 300
         assert "  begin m" in str(early) and "  end m" in str(early)
@@ -71,7 +71,7 @@ def test_sums_of_other_dtypes_and_folds_have_their_own_buckets():
         large = lax.pmax(x * 2, "i"), lax.psum((x + 1, x.astype("float16")), "i")
         return large, lax.psum(x.sum(), "i")
 
-    early = overlapped(lowered(f, X))
+    early = overlap_collectives(lowered(f, X))
     found = [str(step) for step in early.steps if "along i" in str(step)]
     sums = [line for line in found if "add" in line]
     assert len(found) == 3 and len(sums) == 2
@@ -79,8 +79,10 @@ def test_sums_of_other_dtypes_and_folds_have_their_own_buckets():
 
 
 def test_a_sum_that_is_needed_at_once_stays_one_step():
-    early = overlapped(lowered(lambda x: jnp.sin(lax.psum(jnp.cos(x), "i")), X))
-    assert Exchange in kinds(early) and ExchangeBegin not in kinds(early)
+    early = overlap_collectives(
+        lowered(lambda x: jnp.sin(lax.psum(jnp.cos(x), "i")), X)
+    )
+    assert Collective in kinds(early) and AllReduceStart not in kinds(early)
 
 
 def test_programs_that_stay_as_they_are():
@@ -90,7 +92,7 @@ def test_programs_that_stay_as_they_are():
 
     for f in (told, lambda x: jnp.sin(x).sum()):
         program = lowered(f, X)
-        assert overlapped(program) is program
+        assert overlap_collectives(program) is program
 
 
 def random_program(draw, depth):
@@ -129,7 +131,7 @@ def test_random_programs_keep_their_dependences_and_numbers(seed, monkeypatch):
     x, y = rng.normal(size=(2, 8, 4)).astype("f4")
     before = lowered(program, x[:4], y[:4])
     monkeypatch.setattr(schedules, "BUCKET", draw.choice((1, 100, 2**20)))
-    check_schedule(overlapped(before).steps)
+    check_schedule(overlap_collectives(before).steps)
 
     def results():
         run = shard_map(
@@ -140,7 +142,7 @@ def test_random_programs_keep_their_dependences_and_numbers(seed, monkeypatch):
 
     expected = results()
     with monkeypatch.context() as patch:
-        patch.setattr(step_passes, "value", overlapped)
+        patch.setattr(step_passes, "value", overlap_collectives)
         found = results()
     for mine, theirs in zip(found, expected):
         np.testing.assert_array_equal(mine, theirs)
@@ -148,9 +150,9 @@ def test_random_programs_keep_their_dependences_and_numbers(seed, monkeypatch):
 
 def test_the_checker_finds_wrong_schedules(monkeypatch):
     monkeypatch.setattr(schedules, "BUCKET", 1)
-    steps = overlapped(lowered(train, WS, X)).steps
-    begins = [i for i, step in enumerate(steps) if type(step) is ExchangeBegin]
-    ends = [i for i, step in enumerate(steps) if type(step) is ExchangeEnd]
+    steps = overlap_collectives(lowered(train, WS, X)).steps
+    begins = [i for i, step in enumerate(steps) if type(step) is AllReduceStart]
+    ends = [i for i, step in enumerate(steps) if type(step) is AllReduceDone]
 
     def moved(source, target):
         rest = steps[:source] + steps[source + 1 :]
@@ -168,8 +170,10 @@ def test_the_checker_finds_wrong_schedules(monkeypatch):
 
 def test_dependences():
     program = lowered(train, WS, X)
-    needs = needs_of(program.steps)
+    needs = step_dependencies(program.steps)
     for number, before in enumerate(needs):
         assert all(other < number for other in before)
-    first = next(i for i, kind in enumerate(kinds(program)) if kind is JointExchange)
+    first = next(
+        i for i, kind in enumerate(kinds(program)) if kind is BucketedAllReduce
+    )
     assert all(first in before for before in needs[first + 1 :])

@@ -26,7 +26,7 @@ from minijax.distributed import processes as ring_model
 from minijax.distributed.processes import RemoteDevice
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding.manual_axes import run_replicas
-from minijax.sharding.replicas import Run
+from minijax.sharding.replicas import ReplicaRun
 
 ROOT = Path(__file__).parents[1]
 MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
@@ -74,10 +74,10 @@ class InThreads:
 
 
 def on_threads(program, size=4):
-    run = Run({"i": size})
+    run = ReplicaRun({"i": size})
     plain = {np.add: np.add, np.maximum: np.maximum}
     return run_replicas(
-        run, lambda r: program(engines.Engine(InThreads(r, run), plain), r)
+        run, lambda r: program(engines.Communicator(InThreads(r, run), plain), r)
     )
 
 
@@ -104,7 +104,7 @@ def on_threads(program, size=4):
     ],
 )
 def test_each_collective_is_that_of_replicas(name, params, dtype):
-    primitives = {primitive.name: primitive for primitive in engines.ACROSS}
+    primitives = {primitive.name: primitive for primitive in engines.MPI_COLLECTIVES}
     primitive = primitives[name]
     numbers = np.random.default_rng(0).integers(0, 5, (4, 4, 4))
     values = np.asarray(jnp.asarray(numbers).astype(dtype))
@@ -112,13 +112,13 @@ def test_each_collective_is_that_of_replicas(name, params, dtype):
         values = values.astype("int32")
 
     def by_engine(engine, rank):
-        return engines.ACROSS[primitive](engine, values[rank], **params)
+        return engines.MPI_COLLECTIVES[primitive](engine, values[rank], **params)
 
     def by_replicas(rank):
         return primitive.bind(jnp.asarray(values[rank]), axis_name=("i",), **params)[0]
 
     found = on_threads(by_engine)
-    expected = run_replicas(Run({"i": 4}), by_replicas)
+    expected = run_replicas(ReplicaRun({"i": 4}), by_replicas)
     for mine, theirs in zip(found, expected):
         assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
         assert (mine == np.asarray(theirs)).all()
@@ -131,7 +131,7 @@ def test_a_maximum_of_nan_is_nan():
 
 
 def test_launchers():
-    find = launchers.find_launcher
+    find = launchers.detect_launcher
     assert find({"PATH": "/bin"}) is None
     assert find({"PMI_SIZE": "4", "PMI_RANK": "3"})[2:] == (4, 3)
     assert find({"PMIX_RANK": "1"})[2:] == (None, 1)
@@ -150,7 +150,7 @@ def test_launchers():
 
 def test_without_mpi_there_is_a_line_for_pip(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    launcher = launchers.find_launcher({"PMI_SIZE": "2", "PMI_RANK": "0"})
+    launcher = launchers.detect_launcher({"PMI_SIZE": "2", "PMI_RANK": "0"})
     with pytest.raises(RuntimeError, match="pip install .*mpi4py.*mpich"):
         launchers.load_mpi(launcher)
 
@@ -206,9 +206,9 @@ def test_arrays_of_which_a_part_is_elsewhere():
 
 def test_texts_that_differ_are_refused_everywhere():
     def program(engine, rank):
-        agreements.agree(engine, "the same")
+        agreements.check_ranks_agree(engine, "the same")
         try:
-            agreements.agree(engine, f"program {rank == 2}")
+            agreements.check_ranks_agree(engine, f"program {rank == 2}")
         except ValueError as error:
             return str(error)
 
@@ -224,7 +224,9 @@ def test_the_text_of_a_program_has_no_addresses():
 
     f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
     mesh = Mesh(minijax.devices()[:1], "i")
-    texts = [agreements.text_of((make_jaxpr(f)(1.0), i), mesh) for i in (0, 0, 1)]
+    texts = [
+        agreements.mesh_program_text((make_jaxpr(f)(1.0), i), mesh) for i in (0, 0, 1)
+    ]
     assert texts[0] == texts[1] != texts[2]
     assert "0x7" not in texts[0] and "custom_jvp" in texts[0]
 
@@ -232,7 +234,7 @@ def test_the_text_of_a_program_has_no_addresses():
 def test_the_watchdog_says_who_is_missing(capsys):
     ended, sent, heard = [], [], {}
     notes = SimpleNamespace(send=sent.append, received=lambda: heard)
-    watch = watching.Watch(1, 4, lambda: 60, lambda: ended.append(True), notes)
+    watch = watching.Watchdog(1, 4, lambda: 60, lambda: ended.append(True), notes)
     assert watch("psum", lambda x: x + 1, 1) == 2 and watch.waiting is None
     watch.waiting, watch.count = (0.0, "psum"), 5
     watch.look(10.0)
@@ -255,9 +257,9 @@ def test_a_program_that_is_repeated_is_not_compared_again():
         world = SimpleNamespace(latest={}, watch=watch)
         world.engine = lambda *args: asked.append(args) or engine
         for text in ("a", "a", "b", "a", "a"):
-            crossings.compare(world, (0, 1), text)
+            crossings.check_same_program(world, (0, 1), text)
         try:
-            crossings.compare(world, (0, 1), f"{rank}")
+            crossings.check_same_program(world, (0, 1), f"{rank}")
         except ValueError:
             return len(asked), world.latest[0, 1], asked[0]
 
@@ -273,7 +275,7 @@ def test_the_model_counts_bytes_and_rounds():
     rows = ring_model.collectives_of(jaxpr)
     found = [(str(name), size, times) for name, size, times in rows]
     assert found == [("psum", 32, 5), ("all_gather", 32, 1), ("pmax", 160, 1)]
-    line = ring_model.Line(1.0, 0.5)
+    line = ring_model.LinkModel(1.0, 0.5)
     seconds = 5 * 6 * (1 + 8 * 0.5) + 3 * (1 + 32 * 0.5) + 6 * (1 + 40 * 0.5)
     assert ring_model.predict(jaxpr, 4, line, compute=2.0) == 2 + seconds
 

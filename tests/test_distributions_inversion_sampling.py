@@ -10,7 +10,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, jvp, lax, make_jaxpr, random, vmap
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from tests.backends_here import in_turn
 from tests.sampler_cases import CASES, EXACT, FLOATS
 
@@ -44,7 +44,7 @@ RUNS = [(n, b) for i, n in enumerate(QUICK) for b in in_turn(i, 1)]
 def test_backends_agree(name, backend):
     program = make_jaxpr(lambda k: CASES[name](random, k, (17,)))(KEY)
     expected = np.asarray(CASES[name](random, KEY, (17,)))
-    found = compiled(program, backend)(KEY)[0]
+    found = compile_cached(program, backend)(KEY)[0]
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 

@@ -7,9 +7,9 @@ from mpmath import mp
 import minijax
 from minijax import jit, lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import PSI_NEAR, PSI_ZERO
+from minijax.arrays.numerics import DIGAMMA_RATIONAL, DIGAMMA_ROOT
 from minijax.elementary_functions.kernel_rules import ERF_INV_MIDDLE
-from minijax.elementary_functions.real_functions import fit
+from minijax.elementary_functions.real_functions import minimax_fit
 from minijax.kernels.lowering import Evaluate, kernel_rules, lower
 from tests.function_cases import DTYPES, F32, patterns, ulps
 
@@ -119,17 +119,21 @@ def test_digamma_is_found_again():
     """The quotient from 1 to 2 is as good as one with these degrees can be."""
     with mp.workprec(200):
         zero = mp.findroot(mp.digamma, 1.46)
-        rest = float(zero - mp.mpf(PSI_ZERO[0]))
-        assert (float(zero), rest) == PSI_ZERO
+        rest = float(zero - mp.mpf(DIGAMMA_ROOT[0]))
+        assert (float(zero), rest) == DIGAMMA_ROOT
 
         def psi(t):
             return mp.digamma(t + mp.mpf(1.5)) / (t + mp.mpf(1.5) - zero)
 
         ends = mp.mpf(-0.5), mp.mpf(0.5)
-        top, bottom, error = fit(psi, ends, 6, 5, weight=lambda t: 1 / psi(t), rounds=9)
+        top, bottom, error = minimax_fit(
+            psi, ends, 6, 5, weight=lambda t: 1 / psi(t), rounds=9
+        )
         assert error < 2e-18
-        np.testing.assert_allclose(np.array(top, float), PSI_NEAR[0], rtol=1e-3)
-        np.testing.assert_allclose(np.array(bottom, float), PSI_NEAR[1], rtol=1e-3)
+        np.testing.assert_allclose(np.array(top, float), DIGAMMA_RATIONAL[0], rtol=1e-3)
+        np.testing.assert_allclose(
+            np.array(bottom, float), DIGAMMA_RATIONAL[1], rtol=1e-3
+        )
 
 
 def test_tables_have_both_widths():

@@ -3,7 +3,7 @@
 import numpy as np
 from mpmath import mp
 
-from minijax.elementary_functions.real_functions import WORDS, far
+from minijax.elementary_functions.real_functions import TWO_OVER_PI_WORDS, payne_hanek
 from tests.function_cases import F64, compiled, interpreted, ulps
 
 
@@ -26,20 +26,23 @@ def test_what_is_left():
     with mp.workprec(1400):
         wanted = [exact(number) for number in x]
     for run in (compiled, interpreted):
-        found = run(lambda k, node: far(k, node)[0], x)
+        found = run(lambda k, node: payne_hanek(k, node)[0], x)
         assert ulps(found, [left for left, _ in wanted]).max() < 1.7
-        turns = run(lambda k, node: far(k, node)[1], x)
+        turns = run(lambda k, node: payne_hanek(k, node)[1], x)
         np.testing.assert_array_equal(turns % 4, [count for _, count in wanted])
 
 
 def test_infinity_has_no_angle():
     x = np.array([np.inf, np.nan])
     for run in (compiled, interpreted):
-        assert np.isnan(run(lambda k, node: far(k, node)[0], x)).all()
+        assert np.isnan(run(lambda k, node: payne_hanek(k, node)[0], x)).all()
 
 
 def test_words_are_those_of_two_over_pi():
     with mp.workprec(64 * 20):
         digits = int(mp.floor(mp.ldexp(2 / mp.pi, 64 * 19)))
-    assert WORDS[0] == 0 and len(WORDS) == 20
-    assert sum(word << 64 * (18 - k) for k, word in enumerate(WORDS[1:])) == digits
+    assert TWO_OVER_PI_WORDS[0] == 0 and len(TWO_OVER_PI_WORDS) == 20
+    assert (
+        sum(word << 64 * (18 - k) for k, word in enumerate(TWO_OVER_PI_WORDS[1:]))
+        == digits
+    )

@@ -5,10 +5,21 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from minijax.elementary_functions.real_functions import bodies, expand, function
+from minijax.elementary_functions.real_functions import (
+    expand_functions,
+    function_bodies,
+    scalar_function,
+)
 from minijax.kernels.checker import check_kernel
-from minijax.kernels.ir import Affine, Parameter, Store, define, recastings, scalar_ops
-from minijax.kernels.loop_nests import Kernel, apply, interpret, load
+from minijax.kernels.ir import (
+    Affine,
+    Parameter,
+    Store,
+    cast_ops,
+    define_scalar_op,
+    scalar_ops,
+)
+from minijax.kernels.loop_nests import Kernel, interpret, load_node, op_node
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 from tests import function_cases as cases
@@ -16,7 +27,7 @@ from tests import worst_arguments
 from tests.function_cases import DTYPES, F32, F64, compiled, interpreted, ulps
 
 mp.prec = 160
-BOTH = [(name, dtype) for name in bodies for dtype in DTYPES]
+BOTH = [(name, dtype) for name in function_bodies for dtype in DTYPES]
 INF, NAN = np.inf, np.nan
 
 
@@ -24,8 +35,8 @@ def operation_kernel(name, dtype, size):
     """The kernel of one scalar operation, as a primitive's rule makes it."""
     place, arity = Affine(0, (1,)), scalar_ops[name].arity
     parameters = [Parameter(f"x{n}", dtype, size) for n in range(arity)]
-    loads = [load(parameter, place) for parameter in parameters]
-    node, out = apply(name, *loads), Parameter("out", dtype, size)
+    loads = [load_node(parameter, place) for parameter in parameters]
+    node, out = op_node(name, *loads), Parameter("out", dtype, size)
     stores = (Store(out, place, node),)
     return Kernel(name, (size,), (*parameters, out), (*loads, node), stores)
 
@@ -40,7 +51,7 @@ def test_errors_in_ulps(name, dtype):
         ]
     limits = cases.LIMITS.get(name, (2.5, 2.5))
     for run, limit in zip((compiled, interpreted), limits):
-        errors = ulps(run(bodies[name], *xs), exact)
+        errors = ulps(run(function_bodies[name], *xs), exact)
         place = errors.argmax()
         assert errors[place] <= limit, (run.__name__, [x[place] for x in xs])
 
@@ -63,9 +74,9 @@ def test_errors_of_very_many_numbers(name, run):
     places = np.array(ends, F32).view("int32")
     bits = np.random.default_rng(0).integers(*places, 400_000, "int32")
     x = bits.view(F32)
-    exact = compiled(bodies[name], x.astype(F64))  # its errors are far below 2**-24
+    exact = compiled(function_bodies[name], x.astype(F64))  # to far below 2**-24
     place = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 24, -149))
-    assert (abs(run(bodies[name], x) - exact) / place).max() <= limit
+    assert (abs(run(function_bodies[name], x) - exact) / place).max() <= limit
 
 
 # How many operations of each number are done; of them, products (fused or not).
@@ -83,7 +94,7 @@ PRICES = {
 
 @pytest.mark.parametrize(("name", "dtype"), PRICES)
 def test_functions_are_short(name, dtype):
-    found = function(name, dtype)
+    found = scalar_function(name, dtype)
     products = sum(node.op in ("mul", "fma") for node in found.nodes)
     most, most_products = PRICES[name, dtype]
     assert found.operations <= most and products <= most_products
@@ -119,7 +130,7 @@ CORNERS = {
 @pytest.mark.parametrize(("name", "dtype"), [c for c in BOTH if c[0] in CORNERS])
 def test_corners(name, dtype, run):
     x, wanted = (np.array([*numbers, NAN], dtype) for numbers in CORNERS[name])
-    found = run(bodies[name], x)
+    found = run(function_bodies[name], x)
     np.testing.assert_array_equal(found, wanted)
     zero = wanted == 0
     np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
@@ -150,7 +161,7 @@ def test_corners_of_two_numbers(name, run, dtype):
     ufunc = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}[name]
     with np.errstate(all="ignore"):
         wanted = ufunc(x.astype("float64"), y.astype("float64")).astype(dtype)
-    found = run(bodies[name], x.copy(), y.copy())
+    found = run(function_bodies[name], x.copy(), y.copy())
     np.testing.assert_allclose(found, wanted, rtol=8 * np.finfo(dtype).eps)
     zero = wanted == 0
     np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
@@ -161,23 +172,23 @@ def test_functions_that_never_pass_one(dtype):
     x = np.linspace(0, 12, 30_001).astype(dtype)
     for name in ("tanh", "erf", "sin", "cos"):
         for run in (compiled, interpreted):
-            assert abs(run(bodies[name], x)).max() <= 1
+            assert abs(run(function_bodies[name], x)).max() <= 1
 
 
 @pytest.mark.parametrize(("name", "dtype"), BOTH)
 def test_functions_are_flat(name, dtype):
-    found = function(name, dtype)
-    assert found is function(name, np.dtype(dtype.name))
+    found = scalar_function(name, dtype)
+    assert found is scalar_function(name, np.dtype(dtype.name))
     assert found.label == f"{name}_{dtype.name}" and found.result.dtype == dtype
     assert [arg.detail for arg in found.args] == [*range(scalar_ops[name].arity)]
     seen, rare = {*found.args}, found.rare
     for node in (*found.nodes, *(rare.nodes if rare else ())):
         assert seen.issuperset(node.args)
-        arithmetic = {*recastings, *scalar_ops, "constant"} - {*bodies}
+        arithmetic = {*cast_ops, *scalar_ops, "constant"} - {*function_bodies}
         assert node.op in arithmetic
         assert (
             node.op == "constant"
-            or node.op in recastings
+            or node.op in cast_ops
             or scalar_ops[node.op].cost != "transcendentals"
         )
         seen.add(node)
@@ -185,8 +196,8 @@ def test_functions_are_flat(name, dtype):
 
 
 def test_other_operations_are_no_functions():
-    assert function("add", F32) is None
-    assert function("exp", np.dtype("int32")) is None
+    assert scalar_function("add", F32) is None
+    assert scalar_function("exp", np.dtype("int32")) is None
 
 
 @pytest.mark.parametrize(("name", "dtype"), BOTH)
@@ -197,7 +208,7 @@ def test_expanded_kernels_mean_the_same(name, dtype):
     if name == "acosh":
         xs = [xs[0] + dtype.type(1)]
     kernel = operation_kernel(name, dtype, 40)
-    expanded = check_kernel(expand(kernel))
+    expanded = check_kernel(expand_functions(kernel))
     results = []
     for each in (kernel, expanded):
         memory = {f"x{n}": x for n, x in enumerate(xs)} | {"out": np.empty(40, dtype)}
@@ -210,16 +221,17 @@ def test_expanded_kernels_mean_the_same(name, dtype):
 
 def test_kernels_without_functions_stay():
     kernel = operation_kernel("mul", F64, 5)
-    assert str(expand(kernel)) == str(kernel)
+    assert str(expand_functions(kernel)) == str(kernel)
 
 
 def test_halves_are_computed_in_32_bits():
     half, place = np.dtype("float16"), Affine(0, (1,))
     x, out = Parameter("x", half, 3), Parameter("out", half, 3)
-    a = load(x, place)
-    y = apply("tanh", a)
+    a = load_node(x, place)
+    y = op_node("tanh", a)
     stores = (Store(out, place, y),)
-    kernel = check_kernel(expand(Kernel("tanh", (3,), (x, out), (a, y), stores)))
+    kernel = Kernel("tanh", (3,), (x, out), (a, y), stores)
+    kernel = check_kernel(expand_functions(kernel))
     memory = {"x": np.array([0.5, -3, 0], half), "out": np.empty(3, half)}
     interpret(kernel, memory)
     np.testing.assert_array_equal(memory["out"], np.tanh(memory["x"]))
@@ -227,7 +239,7 @@ def test_halves_are_computed_in_32_bits():
 
 def test_fused_products_are_an_operation():
     assert scalar_ops["fma"].arity == 3
-    assert callable(define)
+    assert callable(define_scalar_op)
     kernel = operation_kernel("fma", F64, 4)
     xs = [np.array([1.5, -2, 0, 1e100]) for _ in range(3)]
     out = np.empty(4)

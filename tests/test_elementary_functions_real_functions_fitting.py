@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from minijax.arrays.numerics import horner
+from minijax.arrays.numerics import polyval_horner
 from minijax.elementary_functions import exponentials
 from minijax.elementary_functions import real_functions as angles
 from minijax.elementary_functions.real_functions import (
-    fit,
+    chebyshev_points,
     least_squares,
-    solve,
-    spread,
+    minimax_fit,
+    solve_linear_system,
 )
 
 mp.prec = 200
@@ -50,7 +50,7 @@ FITS = {
 @pytest.mark.parametrize("name", FITS)
 def test_tables_are_what_fits_best(name):
     table, f, ends, degree, weight = FITS[name]
-    found, below, _ = fit(f, ends, degree, 0, weight)
+    found, below, _ = minimax_fit(f, ends, degree, 0, weight)
     dtype = "float64" if len(table) > 5 and name == "sin" else "float32"
     assert rounded(found, dtype) == table
     assert below == [1]
@@ -60,16 +60,16 @@ def test_quotients():
     def f(z):
         return mp.tan(mp.sqrt(z)) / mp.sqrt(z)
 
-    found = fit(f, (TINY, (mp.pi / 4) ** 2), 2, 2)
+    found = minimax_fit(f, (TINY, (mp.pi / 4) ** 2), 2, 2)
     assert rounded(found[0], "float32") == (1.0, *angles.TAN_TOP["float32"])
     assert rounded(found[1], "float32") == (1.0, *angles.TAN_BOTTOM["float32"])
     assert found[2] < mp.mpf(2) ** -25
 
 
 def test_errors_swing_evenly():
-    found, _, worst = fit(mp.exp, (mp.mpf(-1), mp.mpf(1)), 4)
-    points = spread(mp.mpf(-1), mp.mpf(1), 400)
-    errors = [horner(found, x) - mp.exp(x) for x in points]
+    found, _, worst = minimax_fit(mp.exp, (mp.mpf(-1), mp.mpf(1)), 4)
+    points = chebyshev_points(mp.mpf(-1), mp.mpf(1), 400)
+    errors = [polyval_horner(found, x) - mp.exp(x) for x in points]
     peaks = [errors[0]]
     for error in errors:
         if error * peaks[-1] < 0:
@@ -83,14 +83,16 @@ def test_errors_swing_evenly():
 
 def test_a_polynomial_is_found_again():
     wanted = [mp.mpf(3), mp.mpf(-1), mp.mpf(2)]
-    found, _, worst = fit(lambda x: horner(wanted, x), (mp.mpf(0), mp.mpf(1)), 3)
+    found, _, worst = minimax_fit(
+        lambda x: polyval_horner(wanted, x), (mp.mpf(0), mp.mpf(1)), 3
+    )
     assert worst < mp.mpf(2) ** -150
     assert all(abs(a - b) < mp.mpf(10) ** -40 for a, b in zip(found, [*wanted, 0]))
 
 
 def test_equations_are_solved_with_numbers_of_any_kind():
     matrix = [[Fraction(0), Fraction(2)], [Fraction(3), Fraction(1)]]
-    assert solve(matrix, [Fraction(4), Fraction(5)]) == [1, 2]
+    assert solve_linear_system(matrix, [Fraction(4), Fraction(5)]) == [1, 2]
 
 
 def test_least_squares_agree_with_numpy():
@@ -103,6 +105,6 @@ def test_least_squares_agree_with_numpy():
 
 
 def test_points_are_within():
-    points = spread(2.0, 3.0, 50)
+    points = chebyshev_points(2.0, 3.0, 50)
     assert points == sorted(points) and points[0] > 2 and points[-1] < 3
     assert points[1] - points[0] < 0.1 * (points[25] - points[24])

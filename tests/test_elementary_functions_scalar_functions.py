@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from minijax.elementary_functions.exponentials import (
-    FORMATS,
-    nearest,
-    power_of_two,
-    without_multiple,
+    FLOAT_FORMATS,
+    cody_waite,
+    emit_exp2_int,
+    emit_nearest_multiple,
 )
 from minijax.elementary_functions.scalar_functions import (
-    in_pairs,
-    inline,
-    not_above,
-    not_below,
-    plus_rest,
-    polynomial,
-    write_function,
+    build_function,
+    emit_estrin_step,
+    emit_lower_clamp,
+    emit_polynomial,
+    emit_polynomial_tail,
+    emit_upper_clamp,
+    inline_function,
 )
-from minijax.kernels.builder import NodeWriter
+from minijax.kernels.builder import NodeBuilder
 from minijax.kernels.loop_nests import Node
 from tests.function_cases import DTYPES, F32, compiled, interpreted
 
@@ -31,7 +31,7 @@ def test_only_what_is_needed_is_kept():
         k.mul(x, 7)
         return k.add(x, x)
 
-    found = write_function("double", body, [F32])
+    found = build_function("double", body, [F32])
     assert found.operations == 1 and [node.op for node in found.nodes] == ["add"]
     assert [arg.op for arg in found.args] == ["argument"]
 
@@ -44,7 +44,7 @@ def rare_body(k, x):
 
 
 def test_rare_parts_are_kept_apart():
-    found = write_function("rare", rare_body, [F32])
+    found = build_function("rare", rare_body, [F32])
     assert [node.op for node in found.rare.nodes if node.op != "constant"] == ["mul"]
     assert found.rare.condition in found.nodes
     assert found.rare.result not in found.nodes
@@ -59,9 +59,9 @@ def test_rare_parts_are_chosen(run):
 
 
 def test_inlining_gives_levels():
-    found = write_function("cube", lambda k, x: k.mul(x, k.mul(x, x)), [F32])
-    k, index = NodeWriter(), Node("load", (), F32, (0, 2))
-    assert inline(k, found, [index]).level == (0, 2)
+    found = build_function("cube", lambda k, x: k.mul(x, k.mul(x, x)), [F32])
+    k, index = NodeBuilder(), Node("load", (), F32, (0, 2))
+    assert inline_function(k, found, [index]).level == (0, 2)
     assert not {*found.nodes} & {*k.nodes}
 
 
@@ -69,9 +69,11 @@ def test_inlining_gives_levels():
 @EACH
 def test_nearest_whole_number(run, dtype):
     x = np.array([0, 0.4, 0.6, -0.6, 1.5, 2.5, 1000.3, -4096.7], dtype)
-    np.testing.assert_array_equal(run(lambda k, a: nearest(k, a, 1)[0], x), np.rint(x))
-    bits = run(lambda k, a: nearest(k, a, 1)[1], x)
-    assert bits.dtype == FORMATS[dtype].integer
+    np.testing.assert_array_equal(
+        run(lambda k, a: emit_nearest_multiple(k, a, 1)[0], x), np.rint(x)
+    )
+    bits = run(lambda k, a: emit_nearest_multiple(k, a, 1)[1], x)
+    assert bits.dtype == FLOAT_FORMATS[dtype].integer
     np.testing.assert_array_equal((bits - np.rint(x).astype(bits.dtype)) % 2**20, 0)
 
 
@@ -81,7 +83,7 @@ def test_powers_of_two(run, dtype):
     x = np.array([0, 1, -1, 10, -126, 127], dtype)
 
     def body(k, a):
-        return power_of_two(k, nearest(k, a, 1)[1], dtype)
+        return emit_exp2_int(k, emit_nearest_multiple(k, a, 1)[1], dtype)
 
     np.testing.assert_array_equal(run(body, x), np.ldexp(dtype.type(1), x.astype(int)))
 
@@ -89,7 +91,7 @@ def test_powers_of_two(run, dtype):
 @RUNS
 @EACH
 @pytest.mark.parametrize("count", [2, 5, 9, 10, 11, 24])
-@pytest.mark.parametrize("write", [polynomial, in_pairs])
+@pytest.mark.parametrize("write", [emit_polynomial, emit_estrin_step])
 def test_polynomials(write, count, dtype, run):
     rng = np.random.default_rng(count)
     numbers, x = rng.normal(size=count).tolist(), rng.uniform(-1, 1, 30).astype(dtype)
@@ -105,7 +107,7 @@ def test_polynomials(write, count, dtype, run):
 def test_rests_of_series(count, dtype, run):
     rng = np.random.default_rng(count)
     numbers, x = rng.normal(size=count).tolist(), rng.uniform(-1, 1, 30).astype(dtype)
-    found = run(lambda k, a: plus_rest(k, k.add(a, a), a, numbers), x)
+    found = run(lambda k, a: emit_polynomial_tail(k, k.add(a, a), a, numbers), x)
     wanted = np.polyval([*numbers[::-1], 2, 0], x.astype("float64"))
     tolerance = 60 * np.finfo(dtype).eps
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
@@ -114,7 +116,9 @@ def test_rests_of_series(count, dtype, run):
 @EACH
 def test_rests_take_one_square(dtype):
     numbers = [0.5, 0.25, 0.125, 1.5, 2.5, 3.5]
-    found = write_function("", lambda k, x: plus_rest(k, x, x, numbers), [dtype])
+    found = build_function(
+        "", lambda k, x: emit_polynomial_tail(k, x, x, numbers), [dtype]
+    )
     ops = [node.op for node in found.nodes if node.op != "constant"]
     assert ops.count("mul") == 1 and ops.count("fma") == 6 and len(ops) == 7
 
@@ -124,12 +128,16 @@ def test_limits_let_nan_through(run):
     x = np.array([-3, 0, 3, np.nan, np.inf, -np.inf], "float32")
     above = np.float32([-3, 0, 2, np.nan, 2, -np.inf])
     below = np.float32([-2, 0, 3, np.nan, np.inf, -2])
-    np.testing.assert_array_equal(run(lambda k, a: not_above(k, a, 2.0), x), above)
-    np.testing.assert_array_equal(run(lambda k, a: not_below(k, a, -2.0), x), below)
+    np.testing.assert_array_equal(
+        run(lambda k, a: emit_upper_clamp(k, a, 2.0), x), above
+    )
+    np.testing.assert_array_equal(
+        run(lambda k, a: emit_lower_clamp(k, a, -2.0), x), below
+    )
 
 
 @RUNS
 def test_multiples_are_taken_off_part_by_part(run):
     x, parts = np.array([710.0]), (3.0, 0.125)
-    found = run(lambda k, a: without_multiple(k, a, k.number(200, a), parts), x)
+    found = run(lambda k, a: cody_waite(k, a, k.number(200, a), parts), x)
     assert found[0] == 710 - 200 * 3.125

@@ -11,9 +11,9 @@ import pytest
 from mpmath import mp
 
 from minijax.arrays.dtypes import bfloat16
-from minijax.elementary_functions.real_functions import bodies
+from minijax.elementary_functions.real_functions import function_bodies
 from minijax.kernels.ir import Affine, Parameter, Store, scalar_ops
-from minijax.kernels.loop_nests import Kernel, apply, load
+from minijax.kernels.loop_nests import Kernel, load_node, op_node
 from tests import function_cases as cases
 from tests.commands import some
 from tests.vector_cases import forced_target, host_target, vector_library
@@ -32,8 +32,8 @@ def compiled(name, target, *xs):
     """What a target's vectors make of a function."""
     place, dtype = Affine(0, (1,)), xs[0].dtype
     parameters = [Parameter(f"x{n}", dtype, x.size) for n, x in enumerate(xs)]
-    loads = [load(parameter, place) for parameter in parameters]
-    node, out = apply(name, *loads), Parameter("out", dtype, xs[0].size)
+    loads = [load_node(parameter, place) for parameter in parameters]
+    node, out = op_node(name, *loads), Parameter("out", dtype, xs[0].size)
     nodes, stores = (*loads, node), (Store(out, place, node),)
     kernel = Kernel(name, (xs[0].size,), (*parameters, out), nodes, stores)
     function = vector_library(target)({"f": kernel}).function("f", len(xs) + 1)
@@ -97,7 +97,7 @@ def limit_of(name, dtype):
 
 
 @pytest.mark.parametrize(
-    "name, dtype, kind", some(itertools.product(bodies, DTYPES, KINDS), 2)
+    "name, dtype, kind", some(itertools.product(function_bodies, DTYPES, KINDS), 2)
 )
 def test_errors(name, dtype, kind):
     dtype = np.dtype(bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--count", type=int, default=200)
     count = parser.parse_args().count
     print("".ljust(20), *(kind.rjust(8) for kind in KINDS))
-    for name in bodies:
+    for name in function_bodies:
         for each in DTYPES:
             dtype = np.dtype(bfloat16) if each == "bfloat16" else np.dtype(each)
             row = [largest(name, dtype, forced_target(k), count) for k in KINDS]

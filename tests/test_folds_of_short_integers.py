@@ -5,7 +5,7 @@ import pytest
 
 import minijax
 from minijax import numpy as jnp
-from minijax.llvm.targets import FORCED, TARGETS, host_target
+from minijax.llvm.targets import FORCED_TARGETS, TARGETS, host_target
 
 SHORT = ["int8", "uint8", "int16", "uint16"]
 SHAPES = [(1, 1), (3, 5), (7, 33), (16, 16), (17, 31), (64, 65), (5, 1000), (1000, 5)]
@@ -16,7 +16,9 @@ def kinds_here():
     """The kinds of targets that this processor can run."""
     target = host_target()
     wide = target.vector_bytes if target.triple.startswith("x86") else 0
-    fits = [k for k in FORCED if k == "plain" or TARGETS[k].vector_bytes <= wide]
+    fits = [
+        k for k in FORCED_TARGETS if k == "plain" or TARGETS[k].vector_bytes <= wide
+    ]
     return ["", *fits]
 
 

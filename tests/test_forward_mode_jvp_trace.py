@@ -18,9 +18,9 @@ from minijax.errors import ConcretizationTypeError, UnexpectedTracerError
 from minijax.forward_mode.jvp import (
     JVPTrace,
     JVPTracer,
-    add_tangents,
-    instantiate,
-    jvp_flat,
+    add_or_none,
+    instantiate_tangents,
+    jvp_flat_fun,
     jvp_rules,
 )
 from minijax.lax.elementwise import add_any_p
@@ -31,8 +31,8 @@ from tests.special_values import accepted
 
 def tangent_of(f, primals, tangents):
     """Return the tangent of a function with one result, as a NumPy array."""
-    values, slopes = jvp_flat(lambda *xs: [f(*xs)], primals, tangents)
-    [slope] = instantiate(values, slopes)
+    values, slopes = jvp_flat_fun(lambda *xs: [f(*xs)], primals, tangents)
+    [slope] = instantiate_tangents(values, slopes)
     assert typeof(slope).shape == typeof(values[0]).shape
     assert typeof(slope).dtype == typeof(values[0]).dtype
     return np.asarray(slope)
@@ -104,8 +104,8 @@ def test_second_derivative_agrees_with_differences_of_the_first(name):
     tangents = [direction(x) for x in primals]
 
     def slope(*xs):
-        values, slopes = jvp_flat(lambda *xs: [call(lax, *xs)], xs, tangents)
-        return instantiate(values, slopes)[0]
+        values, slopes = jvp_flat_fun(lambda *xs: [call(lax, *xs)], xs, tangents)
+        return instantiate_tangents(values, slopes)[0]
 
     with enable_x64():
         step = 1e-6
@@ -156,38 +156,38 @@ def test_what_jumps_has_no_tangent():
         lambda x: lax.lt(x, x),
         lambda x: lax.argmax(x, 0, "int32"),
     ):
-        assert jvp_flat(lambda x, f=f: [f(x)], [x], [x])[1] == [None]
+        assert jvp_flat_fun(lambda x, f=f: [f(x)], [x], [x])[1] == [None]
 
 
 def test_constants_have_no_tangent():
-    values, slopes = jvp_flat(lambda x: [x, 3.0, lax.sin(2.0)], [1.0], [1.0])
+    values, slopes = jvp_flat_fun(lambda x: [x, 3.0, lax.sin(2.0)], [1.0], [1.0])
     assert slopes[0] == 1.0 and slopes[1:] == [None, None]
     assert values[1] == 3.0
 
 
 def test_a_missing_tangent_costs_nothing():
     x = np.ones(3, np.float32)
-    values, slopes = jvp_flat(lambda x, y: [lax.mul(x, y)], [x, x], [None, None])
+    values, slopes = jvp_flat_fun(lambda x, y: [lax.mul(x, y)], [x, x], [None, None])
     assert slopes == [None]
     assert not isinstance(values[0], JVPTracer)
 
 
 def test_tangents_add_up():
-    assert add_tangents(None, None) is None
-    assert add_tangents(None, 1.0) == 1.0 == add_tangents(1.0, None)
-    assert float(np.asarray(add_tangents(1.0, 2.0))) == 3.0
+    assert add_or_none(None, None) is None
+    assert add_or_none(None, 1.0) == 1.0 == add_or_none(1.0, None)
+    assert float(np.asarray(add_or_none(1.0, 2.0))) == 3.0
 
 
 def test_missing_tangents_written_out():
     primals = [np.ones((2, 3), np.float32), np.arange(2, dtype=np.int32), 1.0]
-    matrix, integers, scalar = instantiate(primals, [None] * 3)
+    matrix, integers, scalar = instantiate_tangents(primals, [None] * 3)
     assert (matrix.shape, matrix.dtype) == ((2, 3), np.float32)
     assert (integers.shape, integers.dtype) == ((2,), float0)
     assert scalar == 0.0 and typeof(scalar).weak_type
 
 
 def derivative(f):
-    return lambda x: jvp_flat(lambda x: [f(x)], [x], [1.0])[1][0]
+    return lambda x: jvp_flat_fun(lambda x: [f(x)], [x], [1.0])[1][0]
 
 
 def number(x):
@@ -237,7 +237,7 @@ def test_the_trace_is_dead_afterwards():
         drawer.append(lax.mul(x, 2.0))
         return [x]
 
-    jvp_flat(f, [1.0], [1.0])
+    jvp_flat_fun(f, [1.0], [1.0])
     with pytest.raises(UnexpectedTracerError, match="JVPTracer"):
         lax.sin(drawer[0])
 
@@ -250,7 +250,7 @@ def test_the_trace_is_dead_after_an_error():
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        jvp_flat(f, [1.0], [1.0])
+        jvp_flat_fun(f, [1.0], [1.0])
     assert not traces[0].alive
     assert not isinstance(current_trace(), JVPTrace)
 
@@ -263,7 +263,7 @@ def test_tracer_knows_its_abstract_value_and_its_number():
         return [x]
 
     x = np.ones((2, 3), np.float32)
-    jvp_flat(f, [x], [x])
+    jvp_flat_fun(f, [x], [x])
     assert seen == [(typeof(x), x)] or seen[0][0] == typeof(x) and seen[0][1] is x
 
 
@@ -284,7 +284,7 @@ def test_float_would_lose_the_tangent():
 
 def test_integers_do_not_move():
     with enable_x64():
-        values, slopes = jvp_flat(
+        values, slopes = jvp_flat_fun(
             lambda x: [lax.convert_element_type(x, "int32"), lax.floor(x)], [2.7], [1.0]
         )
     assert slopes == [None, None]
@@ -292,22 +292,22 @@ def test_integers_do_not_move():
 
 def test_a_primitive_without_a_rule_says_so():
     with pytest.raises(NotImplementedError, match="jvp rule of 'nextafter'"):
-        jvp_flat(lambda x: [lax.nextafter(x, x)], [1.0], [1.0])
+        jvp_flat_fun(lambda x: [lax.nextafter(x, x)], [1.0], [1.0])
 
 
 def test_weak_types_stay_weak():
-    _, [slope] = jvp_flat(lambda x: [lax.mul(lax.square(x), 2.0)], [3.0], [1.0])
+    _, [slope] = jvp_flat_fun(lambda x: [lax.mul(lax.square(x), 2.0)], [3.0], [1.0])
     assert typeof(slope).weak_type
     x = np.float32(3)
-    _, [slope] = jvp_flat(lambda x: [lax.square(x)], [x], [x])
+    _, [slope] = jvp_flat_fun(lambda x: [lax.square(x)], [x], [x])
     assert not typeof(slope).weak_type
 
 
 def test_the_slope_of_a_power_is_strong():
     for call in (lambda x: lax.pow(x, 2.0), lambda x: lax.pow(x, x)):
-        _, [slope] = jvp_flat(lambda x, call=call: [call(x)], [3.0], [1.0])
+        _, [slope] = jvp_flat_fun(lambda x, call=call: [call(x)], [3.0], [1.0])
         assert not typeof(slope).weak_type
-    _, [slope] = jvp_flat(lambda x: [lax.pow(2.0, x)], [3.0], [1.0])
+    _, [slope] = jvp_flat_fun(lambda x: [lax.pow(2.0, x)], [3.0], [1.0])
     assert not typeof(slope).weak_type
 
 

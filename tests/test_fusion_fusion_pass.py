@@ -17,11 +17,11 @@ from minijax import (
     pure_callback,
     value_and_grad,
 )
-from minijax.cpu_backend.program_codegen import with_own_results
-from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse, uses_of
-from minijax.fusion.merging import Merger
+from minijax.cpu_backend.program_codegen import unalias_outputs
+from minijax.fusion.fusion_pass import FusionPass, buffer_uses, check_fusion, fuse
+from minijax.fusion.merging import FusedKernelBuilder
 from minijax.kernels.checker import check_kernel
-from minijax.kernels.ir import Loop, traffic
+from minijax.kernels.ir import Loop, bytes_accessed
 from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.lowering import (
     Evaluate,
@@ -47,7 +47,7 @@ def lowered(f, *args):
 def fused(f, *args):
     """The checked fused program of a function."""
     program = lowered(f, *args)
-    check_fusion(Fusion(program, current_target()))
+    check_fusion(FusionPass(program, current_target()))
     program = fuse(program)
     for kernel in program.kernels.values():
         check_kernel(kernel)
@@ -143,7 +143,7 @@ def test_numbers_of_kernels(f, args, count):
 
 def test_a_row_is_read_from_memory_once():
     [step] = fused(softmax, LARGE).steps
-    assert traffic(step.kernel) == (4 * LARGE.size,) * 2
+    assert bytes_accessed(step.kernel) == (4 * LARGE.size,) * 2
     assert sum(node.op == "load" for node in step.kernel.nodes) == 1
     assert sum(node.op == "exp" for node in step.kernel.nodes) == 1
 
@@ -159,12 +159,12 @@ def test_rows_just_near_enough(dtype, bits):
 
 def test_a_step_waits_for_the_last_writer_alone():
     program = lowered(lambda x: jnp.concatenate([x * k for k in range(200)]), X[0])
-    assert sum(map(len, uses_of(program).needs)) <= 2 * len(program.steps)
+    assert sum(map(len, buffer_uses(program).needs)) <= 2 * len(program.steps)
 
 
 @pytest.mark.parametrize("of", [lambda x, k: x, lambda x, k: x * k])
 def test_what_is_fused_is_copied_a_few_times(of, monkeypatch):
-    count, take = 0, Merger.take
+    count, take = 0, FusedKernelBuilder.take
 
     def counted(part, other, maps=None):
         nonlocal count
@@ -173,8 +173,8 @@ def test_what_is_fused_is_copied_a_few_times(of, monkeypatch):
 
     program = lowered(lambda x: [of(x, k) for k in range(400)], X[0])
     if not program.steps:  # each result is an argument: the machine copies it
-        program = with_own_results(program)
-    monkeypatch.setattr(Merger, "take", counted)
+        program = unalias_outputs(program)
+    monkeypatch.setattr(FusedKernelBuilder, "take", counted)
     fuse(program)
     assert count < 10 * len(program.steps)
 
@@ -361,7 +361,7 @@ def test_the_program_and_the_target_decide_and_nothing_else():
 
 def test_a_fusion_prints_its_kernels():
     program = lower(simplify(make_jaxpr(column_norm)(LARGE)))
-    text = str(Fusion(program, current_target()))
+    text = str(FusionPass(program, current_target()))
     assert text.count(" for i < ") == 2 and "for i < 300, j < 200" in text
 
 
@@ -388,7 +388,7 @@ def test_parts_that_do_not_fit_are_refused(change, wrong):
     def f(x):
         return softmax(pure_callback(np.sin, ShapeDtypeStruct((3, 4), "float32"), x))
 
-    fusion = Fusion(lower(make_jaxpr(f)(X)), current_target())
+    fusion = FusionPass(lower(make_jaxpr(f)(X)), current_target())
     assert [*fusion.parts] == [1]
     check_fusion(fusion)
     change(fusion)

@@ -5,9 +5,14 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, jit, make_jaxpr
-from minijax.fusion.fusion_pass import fuse, in_same_loops, sorted_axes, uses_of
-from minijax.fusion.greedy import links_between
-from minijax.fusion.merging import merged, part_of
+from minijax.fusion.fusion_pass import (
+    buffer_uses,
+    common_axis_order,
+    fuse,
+    fuse_same_loops,
+)
+from minijax.fusion.greedy import producer_consumer_edges
+from minijax.fusion.merging import fused_launch, fusion_group_of
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import Target, current_target
@@ -18,7 +23,7 @@ X = jnp.ones((3, 4))
 
 def parts_of(f):
     """The parts of the launches of a function."""
-    return [part_of(step) for step in lower(make_jaxpr(f)(X)).steps]
+    return [fusion_group_of(step) for step in lower(make_jaxpr(f)(X)).steps]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def parts_of(f):
 )
 def test_loops_of_two(f, sizes):
     first, second = parts_of(f)
-    found = in_same_loops(first, second, links_between(first, second))
+    found = fuse_same_loops(first, second, producer_consumer_edges(first, second))
     found = found and (found.first.sizes, found.second.sizes)
     assert found == (sizes and (sizes, sizes))
 
@@ -53,11 +58,11 @@ def test_loops_of_two(f, sizes):
 )
 def test_the_tables_of_two_are_those_of_their_kernel(f):
     first, second = parts_of(f)
-    candidate = in_same_loops(first, second, links_between(first, second))
+    candidate = fuse_same_loops(first, second, producer_consumer_edges(first, second))
     both = candidate.part({link.buffer for link in candidate.links})
-    launch = merged(both, both.made)
+    launch = fused_launch(both, both.made)
     check_kernel(launch.kernel)
-    whole, target = part_of(launch), current_target()
+    whole, target = fusion_group_of(launch), current_target()
     assert both.ops == whole.ops and both.made.keys() == whole.made.keys()
     assert {buffer for buffer, _ in both.loads} == {b for b, _ in whole.loads}
     assert both.folding(both.made).keys() == whole.folding(whole.made).keys()
@@ -72,7 +77,7 @@ def test_a_kernel_is_written_when_its_part_is_settled(monkeypatch):
 
     def counted(*args):
         written.append(args)
-        return merged(*args)
+        return fused_launch(*args)
 
     monkeypatch.setattr("minijax.fusion.fusion_pass.merged", counted)
 
@@ -85,13 +90,13 @@ def test_a_kernel_is_written_when_its_part_is_settled(monkeypatch):
 
 
 def test_orders_in_a_circle_have_no_order_of_axes():
-    assert sorted_axes([0, 1], {(1, 0)}) == [1, 0]
-    assert sorted_axes([0, 1], {(0, 1), (1, 0)}) is None
+    assert common_axis_order([0, 1], {(1, 0)}) == [1, 0]
+    assert common_axis_order([0, 1], {(0, 1), (1, 0)}) is None
 
 
 def test_uses():
     program = lower(make_jaxpr(lambda x: jnp.exp(x) - x.max(1, keepdims=True))(X))
-    uses, last = uses_of(program), len(program.steps) - 1
+    uses, last = buffer_uses(program), len(program.steps) - 1
     assert uses.needs[last] == {0, 1} and uses.users[0] == {last}
     [made] = program.steps[0].writes
     assert uses.makers[made] == 0 and uses.readers[made] == [last]

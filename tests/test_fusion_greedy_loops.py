@@ -8,13 +8,13 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.fusion.greedy import (
-    _meet,
-    aligned,
-    common_loops,
-    links_between,
-    with_new_loops,
+    _may_alias,
+    add_broadcast_loops,
+    align_loops,
+    fuse_in_common_loops,
+    producer_consumer_edges,
 )
-from minijax.fusion.merging import part_of, unit
+from minijax.fusion.merging import fusion_group_of, identity_map
 from minijax.kernels.lowering import lower
 
 X = jnp.ones((3, 4))
@@ -22,8 +22,8 @@ X = jnp.ones((3, 4))
 
 def linked(f):
     """The parts of two launches of a function, and the links between them."""
-    first, second = (part_of(step) for step in lower(make_jaxpr(f)(X)).steps)
-    return first, second, links_between(first, second)
+    first, second = (fusion_group_of(step) for step in lower(make_jaxpr(f)(X)).steps)
+    return first, second, producer_consumer_edges(first, second)
 
 
 @pytest.mark.parametrize(
@@ -39,46 +39,48 @@ def linked(f):
 def test_the_indices_of_a_producer_in_the_loops_of_its_consumer(f, home, sizes):
     first, second, links = linked(f)
     places = [(link.made.place, link.read.place) for link in links]
-    found, maps, loops = aligned(first, second, places)
+    found, maps, loops = align_loops(first, second, places)
     assert [*map(str, found)] == home and loops == sizes
     assert None not in maps
 
 
 def test_the_loops_are_those_of_the_part_that_goes_along_more_indices():
-    smaller = common_loops(*linked(lambda x: jnp.exp(x[0]) + x))
-    larger = common_loops(*linked(lambda x: x.sum(1) * 2))
+    smaller = fuse_in_common_loops(*linked(lambda x: jnp.exp(x[0]) + x))
+    larger = fuse_in_common_loops(*linked(lambda x: x.sum(1) * 2))
     assert smaller.first.sizes == larger.second.sizes == (3, 4)
     assert larger.second.loops == {0}
 
 
 def test_a_place_is_sought_along_a_whole_axis_and_forwards():
     first, second, links = linked(lambda x: lax.argmax(x, 1, "int32")[::-1] * 2)
-    assert common_loops(first, second, links).first.sizes == (3, 4)
+    assert fuse_in_common_loops(first, second, links).first.sizes == (3, 4)
     parts = [*linked(lambda x: lax.argmax(jnp.exp(x), 1, "int32"))[:2]]
-    assert common_loops(*parts, links_between(*parts)).second.solid == {1}
+    assert fuse_in_common_loops(
+        *parts, producer_consumer_edges(*parts)
+    ).second.solid == {1}
 
 
 @pytest.mark.parametrize(
     "limits, home, sizes, wanted, loops",
     [
-        ((3, 4), (unit(2)[0], None), (3, 4), ["i", "j"], (3, 4)),
+        ((3, 4), (identity_map(2)[0], None), (3, 4), ["i", "j"], (3, 4)),
         ((4,), (None,), (4, 4), ["j"], (4, 4)),
         ((4,), (None,), (), ["i"], (4,)),
-        ((5, 3), (None, unit(1)[0]), (3,), ["i", "j"], (5, 3)),
-        ((3, 5), (unit(1)[0], None), (3,), ["i", "j"], (3, 5)),
-        ((2, 5, 3), (None, None, unit(1)[0]), (3,), ["i", "j", "k"], (2, 5, 3)),
+        ((5, 3), (None, identity_map(1)[0]), (3,), ["i", "j"], (5, 3)),
+        ((3, 5), (identity_map(1)[0], None), (3,), ["i", "j"], (3, 5)),
+        ((2, 5, 3), (None, None, identity_map(1)[0]), (3,), ["i", "j", "k"], (2, 5, 3)),
     ],
 )
 def test_axes_of_which_no_link_tells_get_loops(limits, home, sizes, wanted, loops):
-    found, _, sizes = with_new_loops(limits, home, unit(len(sizes)), sizes)
+    found, _, sizes = add_broadcast_loops(limits, home, identity_map(len(sizes)), sizes)
     assert [*map(str, found)] == wanted and sizes == loops
 
 
 def test_the_two_halves_of_a_scalar_never_meet():
     """A key without axes is two words: no stride leads from one to the other."""
     first, second = (SimpleNamespace(offset=n, strides=()) for n in (0, 1))
-    assert not _meet(first, second) and not _meet(second, first)
-    assert _meet(first, first)
+    assert not _may_alias(first, second) and not _may_alias(second, first)
+    assert _may_alias(first, first)
 
 
 OVERLAPPING = [

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minijax.fusion.merging import same_bits, through_memory
-from minijax.kernels.builder import Buffer, KernelBuilder, whole
+from minijax.fusion.merging import is_bitcastable, memory_round_trip
+from minijax.kernels.builder import Buffer, KernelBuilder, contiguous_view
 from minijax.kernels.ir import Parameter
 from minijax.kernels.loop_nests import interpret
 from tests import array_cases as cases
@@ -28,11 +28,11 @@ def test_halves(name):
     dtype = cases.dtype_of(name)
     x = between(dtype)
     k = KernelBuilder("round", x.shape)
-    node = k.load(whole(Buffer("x", F32, x.size), F32, x.shape))
+    node = k.load(contiguous_view(Buffer("x", F32, x.size), F32, x.shape))
     parameter = Parameter("half", dtype, x.size)
     k.store(
-        whole(Buffer("out", F32, x.size), F32, x.shape),
-        through_memory(k, node, parameter, parameter),
+        contiguous_view(Buffer("out", F32, x.size), F32, x.shape),
+        memory_round_trip(k, node, parameter, parameter),
     )
     memory = {"x": x, "out": np.empty_like(x)}
     interpret(k.kernel()[0], memory)
@@ -55,4 +55,4 @@ def test_halves(name):
     ],
 )
 def test_same_bits(made, read, wanted):
-    assert same_bits(np.dtype(made), np.dtype(read)) is wanted
+    assert is_bitcastable(np.dtype(made), np.dtype(read)) is wanted

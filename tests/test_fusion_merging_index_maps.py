@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from minijax.fusion.merging import (
-    digits,
-    indices,
-    overflow,
-    seen_along,
-    split_axis,
-    unit,
+    compose_place,
+    delinearize,
+    delinearize_bounds,
+    delinearize_in_bounds,
+    identity_map,
+    split_loop_axis,
 )
 from minijax.kernels.ir import Affine
 
@@ -19,15 +19,15 @@ BOX = Affine(0, (12, 4, 1)), (2, 3, 4)
 
 
 def test_unit():
-    assert unit(0) == () and unit(1) == (Affine(0, (1,)),)
-    assert unit(2) is unit(2) and str(unit(2)[1]) == "j"
+    assert identity_map(0) == () and identity_map(1) == (Affine(0, (1,)),)
+    assert identity_map(2) is identity_map(2) and str(identity_map(2)[1]) == "j"
 
 
 def test_seen_along():
     maps = Affine(2, (3, 0, 1)), Affine(0, (0, -1, 0))
-    assert seen_along(Affine(5, (10, 1)), maps, 3) == Affine(25, (30, -1, 10))
-    assert seen_along(Affine(5, (10, 0)), maps, 3) == Affine(25, (30, 0, 10))
-    assert seen_along(Affine(7, ()), (), 2) == Affine(7, (0, 0))
+    assert compose_place(Affine(5, (10, 1)), maps, 3) == Affine(25, (30, -1, 10))
+    assert compose_place(Affine(5, (10, 0)), maps, 3) == Affine(25, (30, 0, 10))
+    assert compose_place(Affine(7, ()), (), 2) == Affine(7, (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,17 @@ def test_seen_along():
     ],
 )
 def test_digits(place, sizes, wanted):
-    found, cut = indices(place, sizes, *BOX)
+    found, cut = delinearize_in_bounds(place, sizes, *BOX)
     assert cut is None and list(map(str, found)) == wanted
 
 
 def test_axes_along_which_a_target_does_not_move():
     target = Affine(3, (0, -2)), (5, 6)
-    assert digits(Affine(-1, (2,)), (3,), *target)[0] is None
-    assert str(digits(Affine(-7, (2,)), (6,), *target)[1]) == "-i + 5"
-    assert digits(Affine(0, (2,)), (3,), *target) is None, "it is between two elements"
+    assert delinearize(Affine(-1, (2,)), (3,), *target)[0] is None
+    assert str(delinearize(Affine(-7, (2,)), (6,), *target)[1]) == "-i + 5"
+    assert delinearize(Affine(0, (2,)), (3,), *target) is None, (
+        "it is between two elements"
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_axes_along_which_a_target_does_not_move():
     ],
 )
 def test_overflow(place, sizes, cut):
-    assert overflow(digits(place, sizes, *BOX), sizes, BOX[1]) == cut
+    assert delinearize_bounds(delinearize(place, sizes, *BOX), sizes, BOX[1]) == cut
 
 
 def random_case(rng):
@@ -85,14 +87,14 @@ def random_case(rng):
         )
         for _ in limits
     ]
-    return seen_along(target, tuple(homes), len(sizes)), sizes, target, limits
+    return compose_place(target, tuple(homes), len(sizes)), sizes, target, limits
 
 
 def test_random_places():
     rng, right = np.random.default_rng(0), 0
     for _ in range(3000):
         place, sizes, target, limits = random_case(rng)
-        found, _ = indices(place, sizes, target, limits)
+        found, _ = delinearize_in_bounds(place, sizes, target, limits)
         for at in itertools.product(*map(range, sizes)) if found else ():
             there = [0 if home is None else home.at(at) for home in found]
             assert all(0 <= n < limit for n, limit in zip(there, limits))
@@ -102,6 +104,6 @@ def test_random_places():
 
 
 def test_a_place_along_two_axes_for_one():
-    maps, sizes = split_axis(0, 4, (12,))
-    place = seen_along(unit(1)[0], maps, len(sizes))
+    maps, sizes = split_loop_axis(0, 4, (12,))
+    place = compose_place(identity_map(1)[0], maps, len(sizes))
     assert sizes == (3, 4) and str(place) == "4*i + j"

@@ -10,11 +10,11 @@ import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.block_kernels import (
+    block_launch,
+    block_loop_buffers,
+    block_size,
     fits_block,
-    loop_function,
-    parameters_of,
-    shape_in,
-    threads_for,
+    render_block_loop,
 )
 from minijax.gpu.cuda_source import PRELUDE
 from minijax.kernels.lowering import KernelProgram, lower
@@ -37,8 +37,8 @@ class InBlocks(KernelProgram):
         if not fits_block(step):
             return super().prepare(step)
         self.loops += 1
-        module = Module(self.edit(PRELUDE + loop_function(step, "loop")))
-        parameters, block = parameters_of(step), (threads_for(step),)
+        module = Module(self.edit(PRELUDE + render_block_loop(step, "loop")))
+        parameters, block = block_loop_buffers(step), (block_size(step),)
 
         def run(memory):
             given = [memory[buffer] for buffer in parameters]
@@ -166,10 +166,10 @@ def test_blocks_of_a_loop_have_one_size():
         f, *args = CASES[name]
         for loop in fuse(lower(make_jaxpr(f)(*args))).steps:
             if loop.programs:
-                threads = threads_for(loop)
+                threads = block_size(loop)
                 assert threads % 32 == 0 and threads <= 256
                 for step in loop.body.steps:
-                    assert shape_in(step.kernel, threads).threads == threads
+                    assert block_launch(step.kernel, threads).threads == threads
 
 
 @needs_emulator
@@ -210,20 +210,20 @@ def test_rows_beyond_31_bits(reverse):
     closed = make_jaxpr(lambda rows: last_of_rows(rows, reverse)[0])(shape)
     [loop] = [step for step in fuse(lower(closed)).steps if step.programs]
     assert fits_block(loop)
-    text = loop_function(loop, "loop")
+    text = render_block_loop(loop, "loop")
     assert re.search(r"row0 = g\d \+ \(long long\)\(.*turn\) \* 1073741824;", text)
     module = Module(PRELUDE + text, checks=False)
-    given = [np.zeros(x.size, x.dtype) for x in parameters_of(loop)]
+    given = [np.zeros(x.size, x.dtype) for x in block_loop_buffers(loop)]
     given[[x.size for x in given].index(rows.size)] = rows.reshape(-1)
-    module.launch("loop", (1,), (threads_for(loop),), given)
-    place = parameters_of(loop).index(loop.results[0])
+    module.launch("loop", (1,), (block_size(loop),), given)
+    place = block_loop_buffers(loop).index(loop.results[0])
     assert given[place].tolist() == [5 if reverse else 7]
 
 
 def test_rows_below_31_bits_have_places_of_32():
     shape = minijax.ShapeDtypeStruct((3, 2**29), np.int8)
     for step in fuse(lower(make_jaxpr(last_of_rows)(shape))).steps:
-        assert not step.programs or "long long" not in loop_function(step, "loop")
+        assert not step.programs or "long long" not in render_block_loop(step, "loop")
 
 
 MUTANTS = {

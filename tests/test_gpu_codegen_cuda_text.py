@@ -8,12 +8,12 @@ import pytest
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.block_kernels import loop_function
-from minijax.gpu.codegen import LaunchShape, cuda_function, launch_of
-from minijax.kernels.ir import AXES, Affine, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, interpret, load
+from minijax.gpu.block_kernels import render_block_loop
+from minijax.gpu.codegen import LaunchShape, cuda_function, default_launch
+from minijax.kernels.ir import AXIS_NAMES, Affine, Parameter, Store
+from minijax.kernels.loop_nests import Kernel, interpret, load_node, op_node
 from minijax.kernels.lowering import lower
-from minijax.memory.aliasing import in_one_buffer
+from minijax.memory.aliasing import alias_launch_buffers
 from minijax.memory.buffer_assignment import may_overwrite
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases
@@ -90,7 +90,7 @@ def test_kernels_of_programs(name):
 def test_results_are_the_same_bits_in_any_order_of_threads(shape):
     [kernel] = kernels_of(softmax, jnp.zeros(shape))
     x, results = np.random.default_rng(0).standard_normal(shape, np.float32), set()
-    launch = launch_of(kernel)
+    launch = default_launch(kernel)
     library = CudaLibrary({"k": kernel})
     for seed in range(4):
         out = np.empty(shape, np.float32)
@@ -120,18 +120,18 @@ def test_no_variable_is_called_as_an_axis_or_a_parameter_may_be():
         lambda x: x.sum() < 9, lambda x: x + x.mean(), x
     )
     steps = fuse(lower(make_jaxpr(loop)(jnp.ones(9)))).steps
-    [text] = [loop_function(step, "loop") for step in steps if step.programs]
-    declared = {*OWN.findall(text)} - {*AXES[:1]}
+    [text] = [render_block_loop(step, "loop") for step in steps if step.programs]
+    declared = {*OWN.findall(text)} - {*AXIS_NAMES[:1]}
     for how in [*LAUNCHES, *SCHEDULES]:
         for kernel in kernels:
             text = cuda_function(kernel, cuda_cases.forced(kernel, how), "k")
-            declared |= {*OWN.findall(text)} - {*AXES[: len(kernel.sizes)]}
+            declared |= {*OWN.findall(text)} - {*AXIS_NAMES[: len(kernel.sizes)]}
     plain = {re.sub(r"\d+$", "", name) for name in declared}
     assert plain >= CALLED
-    assert declared.isdisjoint(AXES)
+    assert declared.isdisjoint(AXIS_NAMES)
     assert declared.isdisjoint(parameters_of_all(kernels))
     assert plain.isdisjoint(["x", "y", "z", "out", "partial", "stage", "carryx"])
-    assert len({*AXES}) == 64
+    assert len({*AXIS_NAMES}) == 64
 
 
 def test_a_kernel_of_twelve_axes_that_a_team_shares():
@@ -208,8 +208,8 @@ def test_indices_have_64_bits_where_32_do_not_reach():
     float32 = np.dtype("float32")
     for size, kind in [(2**20, "int"), (2**29, "long long")]:
         x, out = Parameter("x", float32, size), Parameter("out", float32, size)
-        a = load(x, Affine(0, (1,)))
-        y = apply("add", a, a)
+        a = load_node(x, Affine(0, (1,)))
+        y = op_node("add", a, a)
         store = Store(out, Affine(0, (1,)), y)
         text = cuda_function(
             Kernel("k", (size,), (x, out), (a, y), (store,)), LaunchShape((0,)), "k"
@@ -220,8 +220,8 @@ def test_indices_have_64_bits_where_32_do_not_reach():
 def test_what_is_only_read_is_const_and_what_is_both_may_be_one():
     float32 = np.dtype("float32")
     x, out = Parameter("x", float32, 4), Parameter("out", float32, 4)
-    a, b = load(x, Affine(0, (1,))), load(out, Affine(0, (1,)))
-    y = apply("add", a, b)
+    a, b = load_node(x, Affine(0, (1,))), load_node(out, Affine(0, (1,)))
+    y = op_node("add", a, b)
     kernel = Kernel("k", (4,), (x, out), (a, b, y), (Store(out, Affine(0, (1,)), y),))
     text = cuda_function(kernel, LaunchShape((0,)), "k")
     assert "k(const float* __restrict__ x,\n    float* out)" in text
@@ -245,7 +245,7 @@ def met_in_place():
         for step in fuse(lower(make_jaxpr(f)(*zeros))).steps:
             pairs = [(old, new) for old in step.reads for new in step.writes]
             for pair in [pair for pair in pairs if may_overwrite(step, *pair)]:
-                kernel = in_one_buffer(step, [pair]).kernel
+                kernel = alias_launch_buffers(step, [pair]).kernel
                 memory = {
                     x.name: rng.standard_normal(x.size).astype(x.dtype)
                     for x in kernel.parameters

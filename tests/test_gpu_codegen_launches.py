@@ -8,14 +8,21 @@ from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.codegen import (
     LaunchShape,
-    is_shareable,
-    launch_of,
-    lies_along,
-    never_meet,
-    outer_axes,
+    contiguous_axis,
+    default_launch,
+    is_reorderable,
+    parallel_axes,
+    stores_never_alias,
 )
-from minijax.kernels.ir import Affine, Parameter, Store, Term, Update, elements
-from minijax.kernels.loop_nests import Kernel, index, load
+from minijax.kernels.ir import (
+    Affine,
+    IndirectTerm,
+    Parameter,
+    Store,
+    Update,
+    trip_count,
+)
+from minijax.kernels.loop_nests import Kernel, index_node, load_node
 from minijax.kernels.lowering import lower
 from tests.kernel_cases import Chance, PlacesChance, random_kernels
 
@@ -30,9 +37,9 @@ def scatter(size, columns, stride, how="add", distinct=False):
     """A kernel that updates rows of `columns` numbers, whose places are data."""
     rows, x = Parameter("rows", PLACE, size), Parameter("x", FLOAT, size * columns)
     out = Parameter("out", FLOAT, 10_000)
-    row = load(rows, Affine(0, (1, 0)))
-    value = load(x, Affine(0, (columns, 1)))
-    update = Update(how, (row,), (Term(stride, 10),), (0, 1), distinct)
+    row = load_node(rows, Affine(0, (1, 0)))
+    value = load_node(x, Affine(0, (columns, 1)))
+    update = Update(how, (row,), (IndirectTerm(stride, 10),), (0, 1), distinct)
     store = Store(out, Affine(0, (0, 1)), value, update)
     sizes = (size, columns)
     return Kernel("scatter", sizes, (rows, x, out), (row, value), (store,))
@@ -51,7 +58,7 @@ def scatter(size, columns, stride, how="add", distinct=False):
 )
 def test_axes_without_folds_are_outer(f, shape, outer):
     kernel = kernels_of(f, jnp.zeros(shape))[-1]
-    assert outer_axes(kernel) == outer
+    assert parallel_axes(kernel) == outer
 
 
 @pytest.mark.parametrize(
@@ -60,28 +67,28 @@ def test_axes_without_folds_are_outer(f, shape, outer):
 def test_columns_of_a_scatter_have_threads_if_rows_do_not_overlap(columns, stride, own):
     kernel = scatter(5, columns, stride)
     [store] = kernel.stores
-    assert never_meet(kernel, store, 1) == own
-    assert not never_meet(kernel, store, 0)
-    assert 0 not in outer_axes(kernel)
+    assert stores_never_alias(kernel, store, 1) == own
+    assert not stores_never_alias(kernel, store, 0)
+    assert 0 not in parallel_axes(kernel)
 
 
 def test_a_scatter_whose_places_are_distinct_has_a_thread_for_each():
-    assert outer_axes(scatter(5, 8, 7, distinct=True)) == (0, 1)
+    assert parallel_axes(scatter(5, 8, 7, distinct=True)) == (0, 1)
 
 
 def test_a_number_that_moves_along_an_axis_may_meet_itself():
-    i, out = index(0), Parameter("out", FLOAT, 100)
-    value = load(Parameter("x", FLOAT, 5), Affine(0, (1,)))
-    update = Update("add", (i,), (Term(1, 100),), (0,))
+    i, out = index_node(0), Parameter("out", FLOAT, 100)
+    value = load_node(Parameter("x", FLOAT, 5), Affine(0, (1,)))
+    update = Update("add", (i,), (IndirectTerm(1, 100),), (0,))
     store = Store(out, Affine(0, (20,)), value, update)
     kernel = Kernel("k", (5,), (value.detail.parameter, out), (i, value), (store,))
-    assert not never_meet(kernel, store, 0)
+    assert not stores_never_alias(kernel, store, 0)
 
 
 @pytest.mark.parametrize("chance", [Chance, PlacesChance])
 def test_outer_indices_never_store_into_one_element(chance):
     for kernel, _ in random_kernels(11, 60, chance):
-        outer = outer_axes(kernel)
+        outer = parallel_axes(kernel)
         for store in kernel.stores:
             assert {*outer} <= {*store.axes}
         folded = [n.detail.axes for n in kernel.nodes if n.op in ("fold", "running")]
@@ -94,10 +101,10 @@ def test_launches_fit_cards(shape, axis):
     for kernel in kernels_of(
         lambda x: x / x.sum(axis=axis, keepdims=True), jnp.zeros(shape)
     ):
-        launch = launch_of(kernel)
+        launch = default_launch(kernel)
         assert launch.threads <= 1024
         assert launch.team == 1 or launch.across or launch.team % 32 == 0
-        needed = elements(kernel, launch.outer)
+        needed = trip_count(kernel, launch.outer)
         assert 0 <= launch.blocks(kernel) * launch.teams - needed < launch.teams
 
 
@@ -108,14 +115,14 @@ def test_each_kind_of_kernel_has_its_launch():
     [each] = kernels_of(lambda x: x * 2, x)
     [long] = kernels_of(lambda x: x.sum(axis=1), jnp.zeros((64, 50_000)))
     [running] = kernels_of(lambda x: jnp.cumsum(x, axis=1), x)
-    assert launch_of(rows) == LaunchShape((0,), 32, 8)
-    assert launch_of(columns) == LaunchShape((0,), 8, 32, True)
-    assert launch_of(each) == launch_of(running) == LaunchShape((0,))
-    assert launch_of(long) == LaunchShape((0,), 1024, 1)
-    assert not is_shareable(running)
-    assert (lies_along(rows), lies_along(columns)) == (1, 0)
+    assert default_launch(rows) == LaunchShape((0,), 32, 8)
+    assert default_launch(columns) == LaunchShape((0,), 8, 32, True)
+    assert default_launch(each) == default_launch(running) == LaunchShape((0,))
+    assert default_launch(long) == LaunchShape((0,), 1024, 1)
+    assert not is_reorderable(running)
+    assert (contiguous_axis(rows), contiguous_axis(columns)) == (1, 0)
 
 
 def test_no_index_takes_no_block():
     [kernel] = kernels_of(lambda x: x * 2, jnp.zeros((0, 3)))
-    assert launch_of(kernel).blocks(kernel) == 0
+    assert default_launch(kernel).blocks(kernel) == 0

@@ -6,8 +6,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.cuda_source import in_stages
-from minijax.gpu.schedules import in_parts, shape_of
+from minijax.gpu.cuda_source import multi_stage_fold
+from minijax.gpu.schedules import choose_launch, split_folds
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import TARGETS
 from minijax_book import emulator
@@ -37,15 +37,15 @@ FUNCTIONS = {
 def test_stages_do_what_the_whole_does(name):
     f, *args = FUNCTIONS[name]
     for step in launches_of(f, *args):
-        stages = in_stages(step)
+        stages = multi_stage_fold(step)
         if stages:
             met = met_in_parts(step, stages, numbers_for(step))
             assert not cuda_cases.differences(met, "shape")
             first, _ = stages
-            assert shape_of(first.kernel).blocks(first.kernel) > 5
-            assert len(in_parts(step)) >= 2
+            assert choose_launch(first.kernel).blocks(first.kernel) > 5
+            assert len(split_folds(step)) >= 2
     if name in ("a form", "a norm", "a test"):
-        assert any(in_stages(step) for step in launches_of(f, *args))
+        assert any(multi_stage_fold(step) for step in launches_of(f, *args))
 
 
 STAY = {
@@ -59,4 +59,4 @@ STAY = {
 @pytest.mark.parametrize("name", STAY)
 def test_what_stays_whole(name):
     f, *args = STAY[name]
-    assert not any(in_stages(step) for step in launches_of(f, *args))
+    assert not any(multi_stage_fold(step) for step in launches_of(f, *args))

@@ -6,15 +6,15 @@ import pytest
 from minijax.arrays.dtypes import bfloat16
 from minijax.gpu.cuda_source import (
     PRELUDE,
-    c_number,
+    c_expression,
+    c_literal,
     c_type,
     c_type_in_memory,
-    expression,
     expressions,
-    from_memory,
-    to_memory,
+    load_conversion_expr,
+    store_conversion_expr,
 )
-from minijax.kernels.ir import recastings, scalar_ops
+from minijax.kernels.ir import cast_ops, scalar_ops
 from minijax_book import emulator
 from minijax_book.emulator import Module
 
@@ -51,8 +51,8 @@ def _source(name, op, dtype, result, count):
     kinds = [dtype] * count
     if op == "select":
         kinds[0] = np.dtype(bool)
-    elements = [from_memory(kind, f"{x}[i]") for kind, x in zip(kinds, "xyz")]
-    value = to_memory(result, expression(op, elements, dtype, result))
+    elements = [load_conversion_expr(kind, f"{x}[i]") for kind, x in zip(kinds, "xyz")]
+    value = store_conversion_expr(result, c_expression(op, elements, dtype, result))
     given = [f"const {c_type_in_memory(kind)}* {x}" for kind, x in zip(kinds, "xyz")]
     return f"""
 extern "C" __global__ void
@@ -142,7 +142,7 @@ def test_operations(module, op, dtype):
 def test_conversions(module, old, new):
     x = _numbers(old)
     with np.errstate(all="ignore"):
-        wanted = recastings["convert"](x, new)
+        wanted = cast_ops["convert"](x, new)
     ours = _run(module, f"convert_{old}_{new}", [x], new)
     np.testing.assert_array_equal(ours, wanted)
 
@@ -163,11 +163,11 @@ def narrow(request):
     texts = f"""
 extern "C" __global__ void widen(const unsigned short* x, float* out, int n) {{
   const int i = threadIdx.x + blockIdx.x * 64;
-  if (i < n) out[i] = {from_memory(dtype, "x[i]")};
+  if (i < n) out[i] = {load_conversion_expr(dtype, "x[i]")};
 }}
 extern "C" __global__ void narrow(const float* x, unsigned short* out, int n) {{
   const int i = threadIdx.x + blockIdx.x * 64;
-  if (i < n) out[i] = {to_memory(dtype, "x[i]")};
+  if (i < n) out[i] = {store_conversion_expr(dtype, "x[i]")};
 }}
 """
     return dtype, Module(PRELUDE + texts)
@@ -198,7 +198,7 @@ def test_wide_floats_are_rounded_to_even(narrow):
 def test_numbers_are_written_exactly():
     texts = []
     for dtype in EVERY:
-        lines = [f"  out[{i}] = {c_number(x)};" for i, x in enumerate(_numbers(dtype))]
+        lines = [f"  out[{i}] = {c_literal(x)};" for i, x in enumerate(_numbers(dtype))]
         head = f'extern "C" __global__ void f_{dtype}({c_type(dtype)}* out) {{'
         texts += [head, *lines, "}"]
     module = Module("\n".join(texts))
@@ -218,6 +218,6 @@ def test_each_operation_has_a_text_for_each_kind():
 
 def test_an_operation_without_cuda_says_how_to_give_it_some():
     with pytest.raises(TypeError, match=r"'hypot3' has no CUDA C.*express\("):
-        expression("hypot3", ["x"], np.dtype("float32"), np.dtype("float32"))
+        c_expression("hypot3", ["x"], np.dtype("float32"), np.dtype("float32"))
     with pytest.raises(TypeError, match=r"'floor' has no CUDA C for int32"):
-        expression("floor", ["x"], np.dtype("int32"), np.dtype("int32"))
+        c_expression("floor", ["x"], np.dtype("int32"), np.dtype("int32"))

@@ -7,9 +7,9 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.gpu.codegen import outer_axes
-from minijax.gpu.schedules import ScanShape, may_share, scan_of
-from minijax.kernels.ir import elements
+from minijax.gpu.codegen import parallel_axes
+from minijax.gpu.schedules import ScanShape, is_cooperative, scan_launch
+from minijax.kernels.ir import trip_count
 from minijax_book import emulator
 from tests import cuda_cases
 from tests.commands import blocks
@@ -33,9 +33,9 @@ def test_short_rows_have_warps_and_long_rows_blocks():
     }
     for size, shape in shapes.items():
         [kernel] = kernels_of(totals, jnp.zeros(size))
-        assert scan_of(kernel) == shape
+        assert scan_launch(kernel) == shape
         assert shape.threads <= 1024
-        needed = elements(kernel, shape.outer)
+        needed = trip_count(kernel, shape.outer)
         assert 0 <= shape.blocks(kernel) * shape.teams - needed < shape.teams
 
 
@@ -43,8 +43,8 @@ def test_columns_short_rows_and_other_kernels_have_none():
     [columns] = kernels_of(lambda x: jnp.cumsum(x, axis=0), jnp.zeros((64, 64)))
     [short] = kernels_of(totals, jnp.zeros((64, 7)))
     [each] = kernels_of(lambda x: x * 2, jnp.zeros((64, 64)))
-    assert scan_of(columns) is scan_of(short) is scan_of(each) is None
-    assert may_share(short, outer_axes(short))
+    assert scan_launch(columns) is scan_launch(short) is scan_launch(each) is None
+    assert is_cooperative(short, parallel_axes(short))
 
 
 @needs_emulator
@@ -53,7 +53,7 @@ def test_columns_short_rows_and_other_kernels_have_none():
 @pytest.mark.parametrize("seed", blocks(1, 4, start=5))
 def test_random_kernels(how, chance, seed):
     met = of_random_kernels(seed, 50, chance)
-    assert any(scan_of(kernel, least=0) for kernel, *_ in met)
+    assert any(scan_launch(kernel, least=0) for kernel, *_ in met)
     assert not cuda_cases.differences(met, how)
 
 
@@ -83,7 +83,7 @@ def test_rows_on_both_sides_of_warps_and_blocks(name):
 @needs_emulator
 def test_sectors_and_banks():
     [kernel] = kernels_of(totals, jnp.zeros((4, 1024)))
-    for entry in traffic_of(kernel, scan_of(kernel)):
+    for entry in traffic_of(kernel, scan_launch(kernel)):
         assert (entry.turns if entry.shared else entry.sectors) == entry.least
 
 

@@ -5,14 +5,20 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr, vmap
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.codegen import LaunchShape, writers
-from minijax.gpu.schedules import ScanShape, TileShape, VectorShape, for_card, shape_of
+from minijax.gpu.codegen import LaunchShape, launch_renderers
+from minijax.gpu.schedules import (
+    ScanShape,
+    TileShape,
+    VectorShape,
+    choose_launch,
+    specialize_for_gpu,
+)
 from minijax.kernels.lowering import lower
 from tests.cuda_cases import kernels_of
 
 
 def on_card(f, *args):
-    return for_card(fuse(lower(make_jaxpr(f)(*args))))
+    return specialize_for_gpu(fuse(lower(make_jaxpr(f)(*args))))
 
 
 def softmax(x):
@@ -47,7 +53,7 @@ def test_launches_are_few_and_large(name):
     f, most, *args = LAUNCHES[name]
     steps = on_card(f, *args).steps
     assert len(steps) <= most
-    first = shape_of(steps[0].kernel)
+    first = choose_launch(steps[0].kernel)
     assert first.blocks(steps[0].kernel) >= 64
 
 
@@ -63,14 +69,14 @@ SHAPES = {
 def test_each_kind_of_kernel_has_its_shape(kind):
     f, x = SHAPES[kind]
     [kernel] = kernels_of(f, x)
-    shape = shape_of(kernel)
-    assert type(shape) is kind and kind in writers
+    shape = choose_launch(kernel)
+    assert type(shape) is kind and kind in launch_renderers
     assert kind.__name__ in str(shape)
 
 
 def test_unaligned_arrays_have_no_vectors():
     [kernel] = kernels_of(lambda x: x * 2, WIDE)
-    assert type(shape_of(kernel, unaligned={"x"})) is LaunchShape
+    assert type(choose_launch(kernel, unaligned={"x"})) is LaunchShape
 
 
 def test_kernels_in_loops_are_cut_too():

@@ -9,19 +9,19 @@ import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu import schedules as parts
-from minijax.gpu.schedules import in_parts, parts_for, shape_of
+from minijax.gpu.schedules import choose_launch, split_count, split_folds
 from minijax.kernels.builder import Buffer
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import Affine, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, fold, interpret, needed
+from minijax.kernels.loop_nests import Kernel, backward_slice, fold_node, interpret
 from minijax.kernels.lowering import Launch, lower
 from minijax.threads.split_reductions import (
-    assembled,
-    cut_of,
-    first_kernel,
-    in_two,
-    last_kernel,
-    rows_of,
+    assemble_kernel,
+    final_fold_kernel,
+    partial_fold_kernel,
+    row_strides,
+    split_of_folds,
+    two_stage_fold,
 )
 from minijax_book import emulator
 from tests import cuda_cases
@@ -90,12 +90,12 @@ FUNCTIONS = {
 def test_parts_do_what_the_whole_does(name):
     f, shape, count = FUNCTIONS[name]
     [step] = launches_of(f, jnp.zeros(shape))
-    steps = in_parts(step)
+    steps = split_folds(step)
     assert len(steps) == count
     met = met_in_parts(step, steps, numbers_for(step))
     assert not cuda_cases.differences(met, "shape")
     for first in steps[: count - 2 or 1]:
-        assert shape_of(first.kernel).blocks(first.kernel) > 1
+        assert choose_launch(first.kernel).blocks(first.kernel) > 1
 
 
 ALONE = {
@@ -113,13 +113,13 @@ ALONE = {
 def test_what_stays_whole(name):
     f, shape = ALONE[name]
     for step in launches_of(f, jnp.zeros(shape)):
-        assert in_parts(step) == [step]
+        assert split_folds(step) == [step]
 
 
 @pytest.mark.parametrize("size", [2048, 4096, 9001, 10**6, 10**6 + 3, 10**8])
 @pytest.mark.parametrize("threads", [256, 1024, 7 * 1024, 100_000, 2**18])
 def test_parts_are_neither_many_nor_short(size, threads):
-    count = parts_for(size, threads, 1024)
+    count = split_count(size, threads, 1024)
     length = 32 * -(-size // count // 32)
     assert 1 <= count <= -(-(2**19) // threads)
     assert count * length >= size
@@ -128,9 +128,9 @@ def test_parts_are_neither_many_nor_short(size, threads):
 
 def lean(kernel):
     """The kernel without nodes that nothing needs."""
-    kept = needed([x for store in kernel.stores for x in store.args])
+    kept = backward_slice([x for store in kernel.stores for x in store.args])
     nodes = [node for node in kernel.nodes if node in kept]
-    return assembled(kernel.name, kernel.sizes, nodes, kernel.stores)
+    return assemble_kernel(kernel.name, kernel.sizes, nodes, kernel.stores)
 
 
 def folded(kernel, how):
@@ -138,8 +138,8 @@ def folded(kernel, how):
     [store] = kernel.stores
     if not store.node.level or 0 in kernel.sizes:
         return None
-    end = fold(how, store.node.level[-1:], store.node)
-    strides, size = rows_of(kernel, end)
+    end = fold_node(how, store.node.level[-1:], store.node)
+    strides, size = row_strides(kernel, end)
     out = Parameter("folded", end.dtype, size)
     stores = [Store(out, Affine(0, tuple(strides)), end)]
     sizes = [n if k in store.node.level else 1 for k, n in enumerate(kernel.sizes)]
@@ -152,10 +152,10 @@ def test_random_folds_in_uneven_parts():
     for (kernel, memory), count in itertools.product(drawn, (2, 3, 5)):
         kernel = folded(kernel, "max" if count == 2 else "min")
         wishes = {"counts": [count], "room": 2**20, "uneven": True}
-        cut = kernel and kernel.nodes and cut_of(kernel, **wishes)
+        cut = kernel and kernel.nodes and split_of_folds(kernel, **wishes)
         if cut:
             found += 1
-            pair = first_kernel(kernel, cut), last_kernel(kernel, cut)
+            pair = partial_fold_kernel(kernel, cut), final_fold_kernel(kernel, cut)
             left = cut.partials.values()
             new = [*left, *[store.parameter for store in kernel.stores]]
             zeros = {x.name: np.zeros(x.size, x.dtype) for x in new}
@@ -166,11 +166,11 @@ def test_random_folds_in_uneven_parts():
 def test_random_totals_in_parts(monkeypatch):
     found = 0
     for count in (2, 3):
-        monkeypatch.setattr(parts, "parts_for", lambda *_, n=count: n)
+        monkeypatch.setattr(parts, "split_count", lambda *_, n=count: n)
         for kernel, memory in random_kernels(9, 600, CardChance):
             step = step_of(lean(kernel))
             if any(node.op == "running" for node in step.kernel.nodes):
-                steps = in_parts(step)
+                steps = split_folds(step)
                 found += len(steps) > 1
                 met_in_parts(step, steps, memory)
     assert found > 20
@@ -190,10 +190,10 @@ def assert_alike(kernel, kernels, memory):
 
 def test_other_counts_and_other_room():
     [step] = launches_of(lambda x: x.sum(axis=0), jnp.zeros((64, 1000)))
-    assert in_two(step) is None
-    first, _ = in_two(step, counts=[4], room=2**14)
+    assert two_stage_fold(step) is None
+    first, _ = two_stage_fold(step, counts=[4], room=2**14)
     assert first.kernel.sizes == (4, 1000, 16)
-    first, rest, last = in_two(step, counts=[5], room=2**20)
+    first, rest, last = two_stage_fold(step, counts=[5], room=2**20)
     assert [k.kernel.sizes[-1] for k in (first, rest, last)] == [12, 4, 6]
-    first, _ = in_two(step, counts=[3], room=2**20, uneven=True)
+    first, _ = two_stage_fold(step, counts=[3], room=2**20, uneven=True)
     assert first.kernel.sizes == (3, 1000, 32)

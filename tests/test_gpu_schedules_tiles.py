@@ -5,7 +5,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax.gpu.codegen import LaunchShape
-from minijax.gpu.schedules import TileShape, nearest, tiles_of
+from minijax.gpu.schedules import TileShape, shortest_stride_axis, tile_launch
 from minijax.kernels.ir import Affine
 from minijax_book import emulator
 from tests import cuda_cases
@@ -16,14 +16,14 @@ needs_emulator = pytest.mark.skipif(not emulator.is_there(), reason="no C++ comp
 
 
 def test_the_nearest_axis_has_the_shortest_step():
-    assert nearest(Affine(3, (8, -1))) == 1
-    assert nearest(Affine(3, (2, 0, 9))) == 0
-    assert nearest(Affine(3, (0, 0))) is None
+    assert shortest_stride_axis(Affine(3, (8, -1))) == 1
+    assert shortest_stride_axis(Affine(3, (2, 0, 9))) == 0
+    assert shortest_stride_axis(Affine(3, (0, 0))) is None
 
 
 def test_transposes_have_tiles():
     [kernel] = kernels_of(lambda x: x.T * 2, jnp.zeros((70, 100)))
-    shape = tiles_of(kernel)
+    shape = tile_launch(kernel)
     assert shape == TileShape((0, 1), 1, 0)
     assert shape.counts(kernel) == [4, 3]
     assert shape.blocks(kernel) == 12
@@ -32,7 +32,7 @@ def test_transposes_have_tiles():
 @pytest.mark.parametrize("axes", [(2, 1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1)])
 def test_axes_in_any_order(axes):
     [kernel] = kernels_of(lambda x: x.transpose(axes) * 2, jnp.zeros((20, 33, 40)))
-    assert tiles_of(kernel)
+    assert tile_launch(kernel)
 
 
 NONE = {
@@ -48,14 +48,14 @@ NONE = {
 def test_what_has_no_tiles(name):
     f, shape = NONE[name]
     for kernel in kernels_of(f, jnp.zeros(shape)):
-        assert tiles_of(kernel) is None
+        assert tile_launch(kernel) is None
 
 
 @needs_emulator
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_kernels(seed):
     met = of_random_kernels(seed, 40, CardChance)
-    assert any(tiles_of(kernel, least=1) for kernel, *_ in met)
+    assert any(tile_launch(kernel, least=1) for kernel, *_ in met)
     assert not cuda_cases.differences(met, "tiles")
 
 
@@ -80,7 +80,7 @@ def test_shapes_on_both_sides_of_a_tile(name):
 @needs_emulator
 def test_sectors_and_banks():
     [kernel] = kernels_of(lambda x: x.T * 2, jnp.zeros((64, 96)))
-    for entry in traffic_of(kernel, tiles_of(kernel)):
+    for entry in traffic_of(kernel, tile_launch(kernel)):
         moved = entry.turns if entry.shared else entry.sectors
         assert moved == entry.least
     plain = traffic_of(kernel, LaunchShape((0, 1)))
@@ -114,7 +114,9 @@ def test_a_tile_of_32_columns_is_right_and_slow():
     """No comparison finds it, and no check: the count of the turns does."""
     [kernel] = kernels_of(lambda x: x.T * 2, jnp.zeros((64, 64)))
     assert not any(
-        entry.turns > entry.least for entry in traffic_of(kernel, tiles_of(kernel))
+        entry.turns > entry.least for entry in traffic_of(kernel, tile_launch(kernel))
     )
-    narrow = traffic_of(kernel, tiles_of(kernel), lambda x: x.replace("[33]", "[32]"))
+    narrow = traffic_of(
+        kernel, tile_launch(kernel), lambda x: x.replace("[33]", "[32]")
+    )
     assert any(entry.turns == 32 * entry.least for entry in narrow if entry.shared)

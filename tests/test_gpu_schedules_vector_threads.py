@@ -6,7 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import enable_x64
 from minijax.gpu.codegen import LaunchShape
-from minijax.gpu.schedules import VectorShape, in_vectors, vectors_of
+from minijax.gpu.schedules import VectorShape, is_vector_aligned, vector_launch
 from minijax.kernels.ir import Affine
 from minijax_book import emulator
 from minijax_book.emulator import EmulatorError
@@ -25,12 +25,12 @@ def test_a_vector_has_16_bytes(dtype, lanes):
     with enable_x64(dtype == "float64"):
         [kernel] = kernels_of(lambda x: x & x if dtype == "bool" else x + x,
                               jnp.zeros(4096, dtype))  # fmt: skip
-    assert vectors_of(kernel) == VectorShape((0,), lanes)
+    assert vector_launch(kernel) == VectorShape((0,), lanes)
 
 
 def test_the_widest_type_counts():
     [kernel] = kernels_of(lambda x: x.astype("bfloat16"), jnp.zeros(4096))
-    assert vectors_of(kernel).lanes == 4
+    assert vector_launch(kernel).lanes == 4
 
 
 NONE = {
@@ -48,27 +48,27 @@ NONE = {
 def test_what_has_no_vectors(name):
     f, shape = NONE[name]
     [kernel] = kernels_of(f, jnp.zeros(shape))
-    assert vectors_of(kernel) is None
+    assert vector_launch(kernel) is None
 
 
 def test_unaligned_parameters_have_none():
     [kernel] = kernels_of(lambda x, y: x + y, jnp.zeros(64), jnp.zeros(64))
     for parameter in kernel.parameters:
-        assert vectors_of(kernel, unaligned={parameter.name}) is None
-    assert vectors_of(kernel, unaligned={"another"})
+        assert vector_launch(kernel, unaligned={parameter.name}) is None
+    assert vector_launch(kernel, unaligned={"another"})
 
 
 def test_places_of_vectors():
-    assert in_vectors(Affine(4, (8, 1)), 4)
-    assert not in_vectors(Affine(2, (8, 1)), 4)
-    assert not in_vectors(Affine(0, (6, 1)), 4)
-    assert not in_vectors(Affine(0, (8, 2)), 4)
+    assert is_vector_aligned(Affine(4, (8, 1)), 4)
+    assert not is_vector_aligned(Affine(2, (8, 1)), 4)
+    assert not is_vector_aligned(Affine(0, (6, 1)), 4)
+    assert not is_vector_aligned(Affine(0, (8, 2)), 4)
 
 
 @pytest.mark.parametrize("size", [4, 5, 1023, 1024, 1025, 4097])
 def test_runs_cover_all_indices(size):
     [kernel] = kernels_of(lambda x: x * 2, jnp.zeros(size))
-    shape = vectors_of(kernel)
+    shape = vector_launch(kernel)
     assert 0 <= shape.lanes * shape.runs(kernel) - size < shape.lanes
     assert 0 <= shape.blocks(kernel) * shape.threads - shape.runs(kernel) < 256
 
@@ -77,7 +77,7 @@ def test_runs_cover_all_indices(size):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_kernels(seed):
     met = of_random_kernels(seed, 40, CardChance)
-    assert any(vectors_of(kernel) for kernel, *_ in met)
+    assert any(vector_launch(kernel) for kernel, *_ in met)
     assert not cuda_cases.differences(met, "vectors")
 
 
@@ -104,7 +104,7 @@ def test_rows_that_end_in_shorter_runs(name):
 @needs_emulator
 def test_requests_are_fewer_and_sectors_are_not_more():
     [kernel] = kernels_of(lambda x: x * 2, jnp.zeros(2**14))
-    for shape, sectors in ((LaunchShape((0,)), 4), (vectors_of(kernel), 16)):
+    for shape, sectors in ((LaunchShape((0,)), 4), (vector_launch(kernel), 16)):
         for entry in traffic_of(kernel, shape):
             assert entry.sectors == entry.least == sectors * entry.requests
 
@@ -134,4 +134,4 @@ def test_mutants_are_found(name):
 def test_an_array_that_begins_anywhere_is_noticed():
     [kernel] = kernels_of(lambda x: x * 2, jnp.zeros(256))
     with pytest.raises(EmulatorError, match="misaligned"):
-        traffic_of(kernel, vectors_of(kernel), shift=4)
+        traffic_of(kernel, vector_launch(kernel), shift=4)

@@ -6,8 +6,8 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
 from minijax.errors import NonConcreteBooleanIndexError
-from minijax.indexing.dimension_numbers import Promises
-from minijax.indexing.gather_scatter import gathered, take_index
+from minijax.indexing.dimension_numbers import ScatterIndexInfo
+from minijax.indexing.gather_scatter import gather_planned, index_array
 
 X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 CHOSEN = np.array([2, 0, -1])
@@ -29,19 +29,19 @@ def test_an_index_becomes_one_primitive(name):
 
 def test_a_gather_finds_what_a_box_finds():
     for index in [(1,), (slice(None), 2), (0, slice(1, 3), -1)]:
-        found = gathered(jnp.asarray(X), index, True, Promises(), None)
+        found = gather_planned(jnp.asarray(X), index, True, ScatterIndexInfo(), None)
         np.testing.assert_array_equal(found, X[index])
 
 
 def test_modes_and_negative_numbers():
     x, index = jnp.array([1.0, 10.0, 100.0]), jnp.array([-1, 7, -9])
-    fill = take_index(x, index, Promises(mode="fill"), -5.0)
+    fill = index_array(x, index, ScatterIndexInfo(mode="fill"), -5.0)
     np.testing.assert_array_equal(fill, [100, -5, -5])
-    clip = take_index(x, index, Promises(mode="clip"))
+    clip = index_array(x, index, ScatterIndexInfo(mode="clip"))
     np.testing.assert_array_equal(clip, [100, 100, 1])
-    plain = take_index(x, index, Promises(mode="clip"), wrap=False)
+    plain = index_array(x, index, ScatterIndexInfo(mode="clip"), wrap=False)
     np.testing.assert_array_equal(plain, [1, 100, 1])
-    assert float(take_index(x, -1, wrap=False)) == 1.0
+    assert float(index_array(x, -1, wrap=False)) == 1.0
 
 
 def test_a_mask_has_to_be_known():

@@ -19,26 +19,26 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, profiler
 from minijax._lazy import _at_rest, _lock
-from minijax.arrays.config import any_promotion, wanted
+from minijax.arrays.config import permissive_promotion, wanted
 from minijax.arrays.dtypes import config
-from minijax.autojitting.autojit import as_recorded, switches
+from minijax.autojitting.autojit import current_switches, restored_switches
 from minijax.core import (
     EvalTrace,
     _current_trace,
+    bind_listeners,
     current_trace,
     set_current_trace,
-    watchers,
 )
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
-from minijax.extents import in_force
+from minijax.extents import current_context_value
 from minijax.profiler.spans import _recordings
-from minijax.rematerialization.caching import caches
+from minijax.rematerialization.caching import all_caches
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
-from minijax.sharding.manual_axes import being, here
+from minijax.sharding.manual_axes import as_replica, thread_state
 from minijax.sharding.named_sharding import _mesh_set
-from minijax.spmd.lockstep import notes_here, noting
+from minijax.spmd.lockstep import collect_notes, current_notes
 from tests.emulated_card import emulated_gpu
 from tests.interrupts import interrupted, places
 
@@ -61,14 +61,15 @@ def interruptible():
 def state():
     """Return what is set and restored in this process and in this thread."""
     values = config.values
-    free = [once._lock.locked() for kept in caches for once in [*kept.values()]
+    free = [once._lock.locked() for kept in all_caches for once in [*kept.values()]
             if hasattr(once, "_making")]  # fmt: skip
-    making = [lock() for kept in caches for once in [*kept.values()]
+    making = [lock() for kept in all_caches for once in [*kept.values()]
               for lock in getattr(once, "_making", {}).values()]  # fmt: skip
     return {
         "trace": current_trace(), "extent": _current_trace.get().before,
         "switches": values, "overrides": config.state[1], "chosen": config._chosen,
-        "replica": here.replica, "notes": notes_here(), "watchers": [*watchers],
+        "replica": thread_state.replica, "notes": current_notes(),
+        "watchers": [*bind_listeners],
         "checks": [*wanted], "collector": gc.isenabled(), "resting": [*_at_rest],
         "lock": _lock._is_owned(), "locks": sum(free),
         "making": [x for x in making if x and "unlocked" not in repr(x)],
@@ -116,11 +117,11 @@ BLOCKS = {
     "mesh": lambda: MESH,
     "take_current_trace": take_current_trace,
     "set_current_trace": lambda: set_current_trace(EvalTrace()),
-    "being": lambda: being(1),
-    "noting": lambda: noting(MESH),
-    "any_promotion": any_promotion,
+    "being": lambda: as_replica(1),
+    "noting": lambda: collect_notes(MESH),
+    "permissive_promotion": permissive_promotion,
     "autojit": lambda: autojit(),
-    "as_recorded": lambda: as_recorded(switches() | OTHER, X.placement),
+    "as_recorded": lambda: restored_switches(current_switches() | OTHER, X.placement),
     "profiler": traced,
     "user": of_a_user,
 }
@@ -180,7 +181,7 @@ def test_a_mesh_is_set_or_not():
         where, held = interrupted(work, number)
         if config.minijax_mesh is MESH:
             assert where.endswith(("guard", "set_mesh", "__enter__")), where
-            in_force(config._overrides).__exit__(None, None, None)
+            current_context_value(config._overrides).__exit__(None, None, None)
         assert state() == before, where
 
 
@@ -193,7 +194,7 @@ def test_a_switch_is_set_or_not():
         config.update("jax_debug_nans", False)
         where, held = interrupted(work, number)
         assert config._chosen == config._values, where
-        assert bool(watchers) == config.jax_debug_nans, where
+        assert bool(bind_listeners) == config.jax_debug_nans, where
     config.update("jax_debug_nans", False)
     assert state() == before
 

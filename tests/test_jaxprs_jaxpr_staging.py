@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.batching.vmap import MappedAxis, vmap_flat
+from minijax.batching.vmap import MappedAxis, batch_flat_fun
 from minijax.core import current_trace
 from minijax.errors import UnexpectedTracerError
-from minijax.forward_mode.jvp import jvp_flat
+from minijax.forward_mode.jvp import jvp_flat_fun
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
@@ -21,10 +21,10 @@ from minijax.jaxprs.jaxpr import (
     JaxprTracer,
     Literal,
     eval_jaxpr,
-    source_finder,
+    source_info_hook,
     trace_to_jaxpr,
 )
-from minijax.jaxprs.types import Origin
+from minijax.jaxprs.types import TraceProvenance
 
 VECTOR = ShapedArray((3,), np.float32)
 x = np.float32([1, 2, 3])
@@ -201,7 +201,8 @@ def test_errors_of_shape_rules_reach_the_user():
 
 def test_where_a_value_comes_from():
     trace = JaxprTrace(
-        current_trace(), Origin("make_jaxpr", "loss", lambda: ["w", "x['a']", "y"])
+        current_trace(),
+        TraceProvenance("make_jaxpr", "loss", lambda: ["w", "x['a']", "y"]),
     )
     w, x, y = (trace.new_input(VECTOR) for _ in range(3))
     for primitive, args in [(lax.sin_p, [w]), (lax.mul_p, [w, y]), (lax.sin_p, [2.0])]:
@@ -228,7 +229,7 @@ def test_without_an_origin():
 
 def test_sources_are_asked_for(monkeypatch):
     places = iter(["first", "second"])
-    monkeypatch.setattr(source_finder, "value", lambda: next(places))
+    monkeypatch.setattr(source_info_hook, "value", lambda: next(places))
     closed = stage(lambda x: [lax.sin(lax.cos(x))], VECTOR)
     assert [eqn.source for eqn in closed.eqns] == ["first", "second"]
 
@@ -239,17 +240,19 @@ def two(x):
 
 def test_staging_a_derivative_is_differentiating_the_staged():
     jaxpr, consts = trace_to_jaxpr(two, [VECTOR])
-    staged = jvp_flat(lambda x: eval_jaxpr(jaxpr, consts, x), [x], [x])
-    direct = jvp_flat(two, [x], [x])
+    staged = jvp_flat_fun(lambda x: eval_jaxpr(jaxpr, consts, x), [x], [x])
+    direct = jvp_flat_fun(two, [x], [x])
     np.testing.assert_array_equal(np.stack(staged), np.stack(direct))
-    derivative = stage(lambda x, t: sum(jvp_flat(two, [x], [t]), []), VECTOR, VECTOR)
+    derivative = stage(
+        lambda x, t: sum(jvp_flat_fun(two, [x], [t]), []), VECTOR, VECTOR
+    )
     again = eval_jaxpr(derivative.jaxpr, derivative.consts, x, x)
     np.testing.assert_array_equal(np.stack(again), np.concatenate(direct))
 
 
 def test_staging_a_batch():
     def batched(x):
-        outs, dims = vmap_flat(two, [x], [0], MappedAxis(None, 2))
+        outs, dims = batch_flat_fun(two, [x], [0], MappedAxis(None, 2))
         assert list(dims) == [0]
         return list(outs)
 

@@ -11,12 +11,12 @@ from minijax.arrays.array import ShapedArray
 from minijax.core import Primitive
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, make_jaxpr
 from minijax.jaxprs.pretty_printer import (
-    Break,
     Group,
+    LineBreak,
     Nest,
     Note,
-    flatten,
-    layout,
+    flat_text,
+    format_document,
     letters,
 )
 
@@ -26,7 +26,9 @@ SCALAR = ShapedArray((), np.float32)
 CALL, OTHER = Primitive("call"), Primitive("other")
 
 documents = st.recursive(
-    st.one_of(st.text("abc[]", max_size=9), st.sampled_from([Break(), Break("; ")])),
+    st.one_of(
+        st.text("abc[]", max_size=9), st.sampled_from([LineBreak(), LineBreak("; ")])
+    ),
     lambda inner: st.one_of(
         st.builds(Group, inner),
         st.builds(Nest, st.integers(0, 4), inner),
@@ -38,32 +40,36 @@ documents = st.recursive(
 
 @given(documents)
 def test_a_group_that_fits_is_one_line(document):
-    text = flatten(document)
-    assert layout(Group(document), width=max(1, len(text))) == text
+    text = flat_text(document)
+    assert format_document(Group(document), width=max(1, len(text))) == text
 
 
 @given(documents, st.integers(1, 40))
 def test_layout_changes_spaces_only(document, width):
     squeeze = str.maketrans("", "", " ;\n")
-    text = layout(document, width)
-    assert text.translate(squeeze) == flatten(document).translate(squeeze)
+    text = format_document(document, width)
+    assert text.translate(squeeze) == flat_text(document).translate(squeeze)
 
 
 def test_layout_by_hand():
-    words = (Break(), "one", Break(), "two")
-    document = Group(("{", Nest(2, words), Break(), "}"))
-    assert layout(document) == "{ one two }"
-    assert layout(document, width=10) == "{\n  one\n  two\n}"
+    words = (LineBreak(), "one", LineBreak(), "two")
+    document = Group(("{", Nest(2, words), LineBreak(), "}"))
+    assert format_document(document) == "{ one two }"
+    assert format_document(document, width=10) == "{\n  one\n  two\n}"
 
 
 def test_an_inner_group_may_stay_on_its_line():
-    document = (Group(("a" * 9, Break(), "b")), Break(), Group(("c", Break(), "d")))
-    assert layout(document, width=8) == "a" * 9 + "\nb\nc d"
+    document = (
+        Group(("a" * 9, LineBreak(), "b")),
+        LineBreak(),
+        Group(("c", LineBreak(), "d")),
+    )
+    assert format_document(document, width=8) == "a" * 9 + "\nb\nc d"
 
 
 def test_notes_stand_behind_the_longest_line():
-    document = ("short", Note("first"), Break(), "a longer one", Note("second"))
-    assert layout(document) == "short        # first\na longer one # second"
+    document = ("short", Note("first"), LineBreak(), "a longer one", Note("second"))
+    assert format_document(document) == "short        # first\na longer one # second"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from minijax import lax
 from minijax.arrays.array import ShapedArray
 from minijax.jaxprs.jaxpr import Var, new_eqn
-from minijax.jaxprs.types import ValuelessTracer, argument_positions
+from minijax.jaxprs.types import AbstractTracer, ancestor_argument_positions
 
 VECTOR = ShapedArray((3,), np.float32)
 
@@ -17,13 +17,13 @@ def test_positions_of_arguments():
     [d] = product.outvars
     unrelated = new_eqn(lax.sin_p, [b], {})
     eqns = [product, unrelated]
-    assert argument_positions(d, [a, b, c], eqns) == [0, 2]
-    assert argument_positions(unrelated.outvars[0], [a, b, c], eqns) == [1]
-    assert argument_positions(b, [a, b, c], eqns) == [1]
+    assert ancestor_argument_positions(d, [a, b, c], eqns) == [0, 2]
+    assert ancestor_argument_positions(unrelated.outvars[0], [a, b, c], eqns) == [1]
+    assert ancestor_argument_positions(b, [a, b, c], eqns) == [1]
 
 
 def test_a_subclass_says_where_it_is_from():
-    tracer = ValuelessTracer(None)
+    tracer = AbstractTracer(None)
     assert tracer.concrete() is None
     with pytest.raises(NotImplementedError, match="ValuelessTracer has no provenance"):
         tracer.provenance()

@@ -6,7 +6,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import devices
 from minijax.arrays.devices import default_placement
-from minijax.jitting.api import places_of, take_apart
+from minijax.jitting.api import placements_of_leaves, take_apart
 
 
 def test_plain_leaves_need_no_tree():
@@ -22,6 +22,6 @@ def test_containers_and_names():
 
 def test_arrays_that_name_no_device_have_no_places_in_the_key():
     here, x = default_placement(), jnp.arange(3)
-    assert places_of([x, np.arange(3), 2.0], here) is None
+    assert placements_of_leaves([x, np.arange(3), 2.0], here) is None
     there = minijax.device_put(x, devices("cpu")[0])
-    assert places_of([x, 2.0, there], here) == (here, None, there.placement)
+    assert placements_of_leaves([x, 2.0, there], here) == (here, None, there.placement)

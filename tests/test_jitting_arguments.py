@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from minijax.jitting.arguments import (
-    Static,
-    chosen,
-    positional,
-    signature_of,
+    StaticKey,
+    parameters_or_none,
+    positional_parameter_names,
+    resolve_argnums_and_argnames,
 )
-from minijax.rematerialization.caching import key_of_value
+from minijax.rematerialization.caching import cache_key_of_value
 
 
 def f(a, b, /, c, d=1, *, e=2):
@@ -22,7 +22,7 @@ def rest(a, *args, **kwargs):
     pass
 
 
-P, R = signature_of(f), signature_of(rest)
+P, R = parameters_or_none(f), parameters_or_none(rest)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ P, R = signature_of(f), signature_of(rest)
     ],
 )
 def test_chosen(parameters, nums, names, expected):
-    found = chosen("static", parameters, nums, names)
+    found = resolve_argnums_and_argnames("static", parameters, nums, names)
     assert (found.nums, set(found.names)) == expected
 
 
@@ -64,20 +64,23 @@ def test_chosen(parameters, nums, names, expected):
 )
 def test_refused(nums, names, error, text):
     with pytest.raises(error, match=text):
-        chosen("static", P, nums, names)
+        resolve_argnums_and_argnames("static", P, nums, names)
 
 
 def test_positions_in_a_call():
-    found = chosen("static", R, (0, -1), None)
+    found = resolve_argnums_and_argnames("static", R, (0, -1), None)
     assert found.positions(3) == [0, 2]
     assert found.positions(1) == [0]
     assert found.positions(0) == []
 
 
 def test_signatures():
-    assert positional(P) == ["a", "b", "c", "d"]
-    assert signature_of(print) is None or positional(signature_of(print)) == []
-    assert signature_of(type) is None
+    assert positional_parameter_names(P) == ["a", "b", "c", "d"]
+    assert (
+        parameters_or_none(print) is None
+        or positional_parameter_names(parameters_or_none(print)) == []
+    )
+    assert parameters_or_none(type) is None
 
 
 class Two(NamedTuple):
@@ -100,17 +103,19 @@ class Two(NamedTuple):
 )
 def test_static_values_that_are_equal_and_differ(first, second):
     assert first == second
-    assert Static(first) != Static(second)
-    assert Static(first) == Static(first)
-    assert key_of_value(first) != key_of_value(second)
-    assert key_of_value(("x", first)) != key_of_value(("x", second))
-    assert key_of_value(first) == key_of_value(first)
+    assert StaticKey(first) != StaticKey(second)
+    assert StaticKey(first) == StaticKey(first)
+    assert cache_key_of_value(first) != cache_key_of_value(second)
+    assert cache_key_of_value(("x", first)) != cache_key_of_value(("x", second))
+    assert cache_key_of_value(first) == cache_key_of_value(first)
 
 
 def test_numbers_in_keys_are_their_bits():
     nan, other = float("nan"), np.uint32(0xFFC00001).view(np.float32)
-    assert key_of_value((nan, "a")) == key_of_value((float("nan"), "a"))
-    assert key_of_value(np.float32("nan")) != key_of_value(other)
-    assert key_of_value((1, (0.0,))) != key_of_value((1, (0,)))
-    assert key_of_value(Two(1)) != key_of_value((1, 0))
-    assert len({key_of_value(x) for x in (None, 0, "", False, 0.0, -0.0, ())}) == 7
+    assert cache_key_of_value((nan, "a")) == cache_key_of_value((float("nan"), "a"))
+    assert cache_key_of_value(np.float32("nan")) != cache_key_of_value(other)
+    assert cache_key_of_value((1, (0.0,))) != cache_key_of_value((1, (0,)))
+    assert cache_key_of_value(Two(1)) != cache_key_of_value((1, 0))
+    assert (
+        len({cache_key_of_value(x) for x in (None, 0, "", False, 0.0, -0.0, ())}) == 7
+    )

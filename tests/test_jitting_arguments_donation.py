@@ -11,7 +11,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
-from minijax.jitting.arguments import is_deleted, memory_given
+from minijax.jitting.arguments import aliasable_inputs, is_deleted
 
 GONE = r"Array has been deleted with shape=float32\[3\]"
 
@@ -144,11 +144,11 @@ def test_under_transformations_nothing_is_deleted():
 
 def test_memory_given():
     closed = minijax.make_jaxpr(lambda x, y, z: (x + y, z))(ones(), ones(), 1.0)
-    assert memory_given(closed, (True, True, False)) == (True, False, False)
-    assert memory_given(closed, (False, True, True)) == (False, True, True)
+    assert aliasable_inputs(closed, (True, True, False)) == (True, False, False)
+    assert aliasable_inputs(closed, (False, True, True)) == (False, True, True)
     closed = minijax.make_jaxpr(lambda x, y: y)(ones(), ones())
-    assert memory_given(closed, (True, False)) == (False, False)
-    assert memory_given(closed, (True, False), keep_unused=True) == (True, False)
+    assert aliasable_inputs(closed, (True, False)) == (False, False)
+    assert aliasable_inputs(closed, (True, False), keep_unused=True) == (True, False)
 
 
 def test_tracers_have_no_memory():

@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.devices import default_placement
 from minijax.jitting import compilation
-from minijax.jitting.compilation import backend_name, backends, compiled
+from minijax.jitting.compilation import backend_name, backends, compile_cached
 
 FIRST, SECOND = minijax.devices()
 HOME = default_placement().device.id  # 0, unless a switch of conftest says more
@@ -45,9 +45,9 @@ def test_all_backends_leave_results_where_arguments_are(name, arrays):
 
 def test_each_device_has_an_executable_and_each_placement_a_key(arrays):
     closed = minijax.make_jaxpr(lambda x: x * 2)(1.0)
-    made = [compiled(closed, placement=x.placement) for x in arrays]
+    made = [compile_cached(closed, placement=x.placement) for x in arrays]
     assert [one.placement for one in made] == [x.placement for x in arrays]
-    assert compiled(closed) is compiled(closed)
+    assert compile_cached(closed) is compile_cached(closed)
     assert len(compilation._executables[closed].values) == 2
     calls = []
 
@@ -79,7 +79,7 @@ def test_a_backend_may_want_to_know_the_device(arrays, monkeypatch):
 
 def test_platforms_have_backends_of_their_own(monkeypatch):
     assert backend_name(platform="toy") == "interpreter"
-    latest = compilation.Latest("toy code")
+    latest = compilation.Hook("toy code")
     monkeypatch.setitem(compilation.backends, "toy code", compilation.Interpreter)
     monkeypatch.setitem(compilation.default_backends, "toy", latest)
     assert backend_name(platform="toy") == "toy code" != backend_name()

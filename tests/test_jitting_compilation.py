@@ -12,7 +12,7 @@ from minijax.jitting.compilation import (
     Interpreter,
     backend_name,
     backends,
-    compiled,
+    compile_cached,
     default_backend,
 )
 
@@ -38,14 +38,14 @@ def counting():
 
 def test_one_compile_per_program(counting):
     closed = minijax.make_jaxpr(lambda x: jnp.sin(x) * 2)(V)
-    first = compiled(closed, "counting", "f")
-    assert compiled(closed, "counting") is first
+    first = compile_cached(closed, "counting", "f")
+    assert compile_cached(closed, "counting") is first
     assert [name for _, name in counting] == ["f"]
     [out] = first(V)
     assert isinstance(out, ArrayImpl)
     np.testing.assert_allclose(out, np.sin(V) * 2, rtol=1e-6)
     with minijax.enable_x64():
-        assert compiled(closed, "counting") is not first
+        assert compile_cached(closed, "counting") is not first
 
 
 def test_one_compile_in_many_threads(counting):
@@ -101,7 +101,7 @@ def test_an_executable_asks_no_trace_around(backend):
     seen = []
 
     def f(x):
-        seen.append(compiled(closed, backend)(V))
+        seen.append(compile_cached(closed, backend)(V))
         return x
 
     minijax.make_jaxpr(f)(1.0)

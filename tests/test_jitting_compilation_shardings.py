@@ -14,9 +14,9 @@ from minijax.jaxprs.checker import check_jaxpr
 from minijax.jitting.compilation import (
     UNSPECIFIED,
     check_shardings,
-    devices_asked,
-    on_one_device,
-    wishes_inside,
+    device_constraints,
+    requested_devices,
+    with_single_device,
 )
 from minijax.jitting.primitive import jit_p
 from minijax.sharding import ManualAxisType, SingleDeviceSharding
@@ -117,12 +117,12 @@ def test_the_device_of_a_call():
     assert repr(UNSPECIFIED) == "UnspecifiedValue"
     assert pickle.loads(pickle.dumps(UNSPECIFIED)) is UNSPECIFIED
     params = {"name": "f", "in_shardings": (UNSPECIFIED, THERE)}
-    assert [*devices_asked(params)] == [SECOND]
-    assert on_one_device(params) == {"name": "f", "device": SECOND}
-    assert on_one_device({"name": "f"}) == {"name": "f"}
+    assert [*requested_devices(params)] == [SECOND]
+    assert with_single_device(params) == {"name": "f", "device": SECOND}
+    assert with_single_device({"name": "f"}) == {"name": "f"}
     inner = jit(twice, out_shardings=THERE)
     closed = minijax.make_jaxpr(lambda x: lax.cond(True, inner, twice, x))(1.0)
-    assert wishes_inside(closed) == [("jit inside jit", SECOND.committed)]
+    assert device_constraints(closed) == [("jit inside jit", SECOND.committed)]
 
 
 def test_transformed_calls_name_their_device():

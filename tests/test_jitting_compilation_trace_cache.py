@@ -9,8 +9,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.core import current_trace
-from minijax.jitting.arguments import Static
-from minijax.jitting.compilation import name_of_program, program_of, programs_of
+from minijax.jitting.arguments import StaticKey
+from minijax.jitting.compilation import name_of_program, trace_cache_of, trace_call
 from minijax.pytrees.api_util import FlatCall
 
 V = np.float32([0.5, 1.0, 2.0])
@@ -29,7 +29,7 @@ V = np.float32([0.5, 1.0, 2.0])
     ],
 )
 def test_statics_that_differ(a, b):
-    assert Static(a) != Static(b)
+    assert StaticKey(a) != StaticKey(b)
 
 
 NAN = float("nan")
@@ -37,10 +37,10 @@ NAN = float("nan")
 
 @pytest.mark.parametrize("value", [1, 0.0, -0.0, (1, 2.0), "a", None, NAN, len, (NAN,)])
 def test_statics_that_are_the_same(value):
-    assert Static(value) == Static(value)
-    assert hash(Static(value)) == hash(Static(value))
-    assert repr(Static(value)) == repr(value)
-    assert Static(value) != value
+    assert StaticKey(value) == StaticKey(value)
+    assert hash(StaticKey(value)) == hash(StaticKey(value))
+    assert repr(StaticKey(value)) == repr(value)
+    assert StaticKey(value) != value
 
 
 def test_all_nans_are_one_static_value():
@@ -78,20 +78,20 @@ def f(x, y):
 
 def test_a_program_is_written_once():
     call = FlatCall("jit", f, (V, 1.0))
-    program = program_of(call)
-    assert program_of(FlatCall("jit", f, (V + 1, 2.0))) is program
+    program = trace_call(call)
+    assert trace_call(FlatCall("jit", f, (V + 1, 2.0))) is program
     assert program.name == "f"
     assert str(program.out_tree) == "PyTreeDef({'sum': *})"
     assert program.captured == []
-    assert program_of(call, (("n", Static(1)),)) is not program
-    assert program_of(call, hoist=True) is not program
-    assert len(programs_of(f).values) == 3
+    assert trace_call(call, (("n", StaticKey(1)),)) is not program
+    assert trace_call(call, hoist=True) is not program
+    assert len(trace_cache_of(f).values) == 3
 
 
 def test_hoisting():
     table = jnp.asarray(V)
     call = FlatCall("scan", lambda x: x * table, (V,))
-    inside, hoisted = program_of(call), program_of(call, hoist=True)
+    inside, hoisted = trace_call(call), trace_call(call, hoist=True)
     assert len(inside.closed.consts) == 1 and not inside.captured
     assert not hoisted.closed.consts and hoisted.captured[0] is table
     assert len(hoisted.closed.invars) == 2
@@ -105,8 +105,8 @@ def test_programs_with_tracers_are_not_kept():
             counts.append(1)
             return x * y
 
-        once = programs_of(inner)
-        program = program_of(FlatCall("jit", inner, (2.0,)))
+        once = trace_cache_of(inner)
+        program = trace_call(FlatCall("jit", inner, (2.0,)))
         assert len(program.captured) == 1
         assert not once.values and once.refused
         return x
@@ -119,7 +119,7 @@ def test_programs_die_with_their_function():
     def function(x):
         return x * jnp.asarray(V)
 
-    kept = weakref.ref(program_of(FlatCall("jit", function, (V,))).closed)
+    kept = weakref.ref(trace_call(FlatCall("jit", function, (V,))).closed)
     assert kept() is not None
     gc.disable()
     try:
@@ -139,7 +139,7 @@ class Unhashable:
 
 def test_functions_that_cannot_be_remembered():
     call = FlatCall("jit", Unhashable(), (1.0,))
-    assert program_of(call) is not program_of(call)
+    assert trace_call(call) is not trace_call(call)
 
 
 def test_names():

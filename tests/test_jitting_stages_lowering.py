@@ -148,7 +148,7 @@ def test_dialects_of_all_backends_and_of_one(monkeypatch):
 
     monkeypatch.setitem(compilation.backends, "talking", Talking)
     monkeypatch.setitem(
-        compilation.dialects, "prose", lambda closed, name, given: f"{name} {given}"
+        compilation.text_formats, "prose", lambda closed, name, given: f"{name} {given}"
     )
 
     def f(x, y):

@@ -5,12 +5,12 @@ import pytest
 
 from minijax.kernels.builder import (
     Buffer,
+    ComplexNode,
     KernelBuilder,
-    NoKernel,
-    Pair,
+    UnsupportedKernel,
+    broadcast_scalar_view,
     complex_rules,
-    everywhere,
-    whole,
+    contiguous_view,
 )
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import scalar_ops
@@ -21,7 +21,7 @@ F32, C64 = np.dtype("float32"), np.dtype("complex64")
 
 
 def vector(name, dtype, size):
-    return whole(Buffer(name, dtype, size), dtype, (size,))
+    return contiguous_view(Buffer(name, dtype, size), dtype, (size,))
 
 
 def run(body, *arrays):
@@ -30,7 +30,7 @@ def run(body, *arrays):
     k = KernelBuilder("test", (size,))
     xs = [k.load(vector(f"x{i}", x.dtype, size)) for i, x in enumerate(arrays)]
     result = body(k, *xs)
-    dtype = C64 if isinstance(result, Pair) else result.dtype
+    dtype = C64 if isinstance(result, ComplexNode) else result.dtype
     k.store(vector("out", dtype, size), result)
     kernel, buffers = k.kernel()
     memory = {parameter.name: None for parameter in check_kernel(kernel).parameters}
@@ -57,8 +57,8 @@ def test_a_load_is_written_once():
 
 def test_arrays_of_one_number_are_constants():
     k = KernelBuilder("test", (4,))
-    assert k.load(everywhere(np.float32(2), (4,))).op == "constant"
-    assert isinstance(k.load(everywhere(np.complex64(2), (4,))), Pair)
+    assert k.load(broadcast_scalar_view(np.float32(2), (4,))).op == "constant"
+    assert isinstance(k.load(broadcast_scalar_view(np.complex64(2), (4,))), ComplexNode)
 
 
 def test_there_is_no_such_operation():
@@ -107,7 +107,7 @@ def test_select_and_convert():
 def test_what_has_no_rule_has_no_kernel():
     x = np.ones(2, C64)
     for body in (lambda k, x: k.asin(x), lambda k, x: k.fold("max", (0,), x)):
-        with pytest.raises(NoKernel, match="of complex numbers"):
+        with pytest.raises(UnsupportedKernel, match="of complex numbers"):
             run(body, x)
 
 

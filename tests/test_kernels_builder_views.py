@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 from minijax.kernels.builder import (
     Buffer,
-    everywhere,
-    permuted,
-    reshaped,
-    reversed_along,
-    row_major,
-    sliced,
-    stretched,
-    whole,
+    broadcast_scalar_view,
+    broadcast_view,
+    contiguous_view,
+    reshape_view,
+    reverse_view,
+    row_major_strides,
+    slice_view,
+    transpose_view,
 )
-from minijax.kernels.lowering import array_of
+from minijax.kernels.lowering import array_from_view
 
 I32 = np.dtype("int32")
 
@@ -25,7 +25,7 @@ def pairs(draw):
     """A view after some changes, and the array after the same."""
     shape = draw(st.lists(st.integers(1, 4), max_size=3))
     array = np.arange(int(np.prod(shape)), dtype=I32).reshape(shape)
-    view = whole(Buffer("m", I32, array.size), I32, shape)
+    view = contiguous_view(Buffer("m", I32, array.size), I32, shape)
     memory = {view.source: array.reshape(-1).view(np.uint8)}
     for change in draw(st.lists(st.sampled_from(CHANGES), max_size=3)):
         view, array = change(draw, view, array)
@@ -34,24 +34,26 @@ def pairs(draw):
 
 def permute(draw, view, array):
     axes = draw(st.permutations(range(array.ndim)))
-    return permuted(view, axes), array.transpose(axes)
+    return transpose_view(view, axes), array.transpose(axes)
 
 
 def reverse(draw, view, array):
     axes = [axis for axis in range(array.ndim) if draw(st.booleans())]
-    return reversed_along(view, axes), np.flip(array, axes)
+    return reverse_view(view, axes), np.flip(array, axes)
 
 
 def cut(draw, view, array):
     starts = [draw(st.integers(0, size)) for size in array.shape]
     steps = [draw(st.integers(1, 3)) for _ in array.shape]
     array = array[tuple(map(slice, starts, array.shape, steps))]
-    return sliced(view, starts, array.shape, steps), array
+    return slice_view(view, starts, array.shape, steps), array
 
 
 def stretch(draw, view, array):
     shape = (draw(st.integers(0, 3)), *array.shape)
-    return stretched(view, shape, range(1, len(shape))), np.broadcast_to(array, shape)
+    return broadcast_view(view, shape, range(1, len(shape))), np.broadcast_to(
+        array, shape
+    )
 
 
 CHANGES = [permute, reverse, cut, stretch]
@@ -60,7 +62,7 @@ CHANGES = [permute, reverse, cut, stretch]
 @given(pairs())
 def test_views(pair):
     view, array, memory = pair
-    np.testing.assert_array_equal(array_of(view, memory), array)
+    np.testing.assert_array_equal(array_from_view(view, memory), array)
     assert view.shape == array.shape
     still = [step for size, step in zip(view.shape, view.strides) if size == 1]
     assert not any(still)
@@ -74,25 +76,29 @@ def test_reshape(pair, data):
         wanted = array.reshape(shape)
     except ValueError:
         return
-    found = reshaped(view, wanted.shape)
+    found = reshape_view(view, wanted.shape)
     if found is not None:
-        np.testing.assert_array_equal(array_of(found, memory), wanted)
+        np.testing.assert_array_equal(array_from_view(found, memory), wanted)
     elif array.size:
         assert not np.shares_memory(wanted, array)  # NumPy has to copy as well
 
 
 def test_scalars_need_no_memory():
-    view = everywhere(np.float32(2), (2, 3))
-    np.testing.assert_array_equal(array_of(view, {}), np.full((2, 3), 2, "float32"))
-    assert reshaped(view, (6,)).shape == (6,) and str(view) == "2.0:f32[2,3]"
+    view = broadcast_scalar_view(np.float32(2), (2, 3))
+    np.testing.assert_array_equal(
+        array_from_view(view, {}), np.full((2, 3), 2, "float32")
+    )
+    assert reshape_view(view, (6,)).shape == (6,) and str(view) == "2.0:f32[2,3]"
 
 
 def test_row_major():
-    assert row_major((2, 3, 4)) == (12, 4, 1) and row_major((2, 1, 4)) == (4, 0, 1)
+    assert row_major_strides((2, 3, 4)) == (12, 4, 1) and row_major_strides(
+        (2, 1, 4)
+    ) == (4, 0, 1)
 
 
 def test_an_axis_without_elements_moves():
     """A store into it goes through its loop, which has no turn."""
-    one = whole(Buffer("m", I32, 1), I32, (1,))
-    assert sliced(one, [0], [0], [1]).strides == (1,)
-    assert sliced(one, [0], [1], [1]).strides == (0,)
+    one = contiguous_view(Buffer("m", I32, 1), I32, (1,))
+    assert slice_view(one, [0], [0], [1]).strides == (1,)
+    assert slice_view(one, [0], [1], [1]).strides == (0,)

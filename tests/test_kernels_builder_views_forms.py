@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 
-from minijax.kernels.builder import collapse
+from minijax.kernels.builder import collapse_axes
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import Affine, Guard, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, fold, index, interpret, load
+from minijax.kernels.loop_nests import (
+    Kernel,
+    fold_node,
+    index_node,
+    interpret,
+    load_node,
+    op_node,
+)
 from tests.kernel_cases import random_kernels
 
 F32 = np.dtype("float32")
@@ -15,9 +22,9 @@ F32 = np.dtype("float32")
 def copy(sizes, strides, out, guards=()):
     """A kernel that copies, and what is left of its axes."""
     x, result = Parameter("x", F32, 999), Parameter("out", F32, 999)
-    a = load(x, Affine(0, strides), guards)
+    a = load_node(x, Affine(0, strides), guards)
     stores = (Store(result, Affine(0, out), a),)
-    return collapse(Kernel("copy", sizes, (x, result), (a,), stores)).sizes
+    return collapse_axes(Kernel("copy", sizes, (x, result), (a,), stores)).sizes
 
 
 @pytest.mark.parametrize(
@@ -45,33 +52,33 @@ def test_guards_count():
 
 def test_folds_and_indices_keep_axes_apart():
     x, out = Parameter("x", F32, 12), Parameter("out", F32, 3)
-    a = load(x, Affine(0, (4, 1)))
-    s = fold("add", (1,), a)
+    a = load_node(x, Affine(0, (4, 1)))
+    s = fold_node("add", (1,), a)
     stores = (Store(out, Affine(0, (1, 0)), s),)
     kernel = Kernel("rows", (3, 4), (x, out), (a, s), stores)
-    assert collapse(kernel).sizes == (3, 4)
-    everything = fold("add", (0, 1), a)
+    assert collapse_axes(kernel).sizes == (3, 4)
+    everything = fold_node("add", (0, 1), a)
     stores = (Store(out, Affine(0, (0, 0)), everything),)
     kernel = Kernel("all", (3, 4), (x, out), (a, everything), stores)
-    assert collapse(kernel).sizes == (12,)
-    i = index(0)
-    b = apply("convert", i, dtype=F32)
+    assert collapse_axes(kernel).sizes == (12,)
+    i = index_node(0)
+    b = op_node("convert", i, dtype=F32)
     stores = (Store(x, Affine(0, (4, 1)), b),)
-    assert collapse(Kernel("iota", (3, 4), (x,), (i, b), stores)).sizes == (3, 4)
+    assert collapse_axes(Kernel("iota", (3, 4), (x,), (i, b), stores)).sizes == (3, 4)
 
 
 def test_folds_along_axes_of_size_1_vanish():
     x, out = Parameter("x", F32, 3), Parameter("out", F32, 3)
-    a = load(x, Affine(0, (1, 0)))
-    nodes = (a, fold("add", (1,), a))
+    a = load_node(x, Affine(0, (1, 0)))
+    nodes = (a, fold_node("add", (1,), a))
     stores = (Store(out, Affine(0, (1, 0)), nodes[1]),)
-    kernel = collapse(Kernel("rows", (3, 1), (x, out), nodes, stores))
+    kernel = collapse_axes(Kernel("rows", (3, 1), (x, out), nodes, stores))
     assert [node.op for node in kernel.nodes] == ["load"]
 
 
 def test_random_kernels():
     for kernel, memory in random_kernels(3, 60):
-        smaller = check_kernel(collapse(kernel))
+        smaller = check_kernel(collapse_axes(kernel))
         assert len(smaller.sizes) <= len(kernel.sizes) and 1 not in smaller.sizes
         again = {name: data.copy() for name, data in memory.items()}
         interpret(kernel, memory)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from minijax.kernels.checker import NestError, check_nest, step_checks
-from minijax.kernels.ir import Combine, Loop, Start, Store
+from minijax.kernels.ir import FoldCombine, FoldInit, Loop, Store
 from minijax.kernels.loop_nests import loop_nest
-from minijax.llvm.codegen import step_writers
+from minijax.llvm.codegen import step_emitters
 from minijax.llvm.targets import forced_target
-from minijax.vectorization.row_schedules import Keep, Recall
-from minijax.vectorization.schedules import PASSES, vector_nest
-from minijax.vectorization.vector_functions import everything
+from minijax.vectorization.row_schedules import RowLoad, RowStore
+from minijax.vectorization.schedules import SCHEDULE_PASSES, schedule_nest
+from minijax.vectorization.vector_functions import walk_nest
 from tests import kernel_cases, nest_mutants
 from tests import vector_cases as cases
 from tests.commands import blocks
@@ -33,7 +33,7 @@ KERNELS = [
 def check_each_pass(kernel, target):
     """Check a nest after each pass; return the last."""
     steps = check_nest(kernel, loop_nest(kernel))
-    for change in PASSES:
+    for change in SCHEDULE_PASSES:
         steps = check_nest(kernel, change(kernel, steps, target))
     return steps
 
@@ -63,11 +63,11 @@ def test_mutants_are_refused_or_right(number):
 def test_rows_have_a_place_for_each_number():
     """A row of fewer axes is refused: several turns would put numbers in one place."""
     kernel = KERNELS[1]
-    steps = vector_nest(kernel, TARGETS[2])
+    steps = schedule_nest(kernel, TARGETS[2])
     check_nest(kernel, steps)
     found = 0
-    for step in everything(steps):
-        found += isinstance(step, Keep)
+    for step in walk_nest(steps):
+        found += isinstance(step, RowStore)
     assert found
     with pytest.raises(NestError, match="one place for several"):
         check_nest(kernel, without_axes(steps))
@@ -79,7 +79,7 @@ def without_axes(steps):
         step._replace(body=without_axes(step.body))
         if isinstance(step, Loop)
         else step._replace(row=step.row._replace(axes=()))
-        if isinstance(step, Keep | Recall)
+        if isinstance(step, RowStore | RowLoad)
         else step
         for step in steps
     ]
@@ -87,14 +87,14 @@ def without_axes(steps):
 
 def test_what_can_be_written_can_be_checked():
     """A step of a nest has a writer and a check, whichever floor it comes from."""
-    assert {*step_writers} == {*step_checks}
+    assert {*step_emitters} == {*step_checks}
 
 
 def without_one(steps):
     """Yield nests in which one step that matters is missing, and that step."""
     for place, step in enumerate(steps):
         before, after = steps[:place], steps[place + 1 :]
-        if not isinstance(step, Start) and getattr(step, "op", "") != "constant":
+        if not isinstance(step, FoldInit) and getattr(step, "op", "") != "constant":
             yield [*before, *after], step
         if isinstance(step, Loop):
             for body, gone in without_one(step.body):
@@ -102,10 +102,10 @@ def without_one(steps):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.label)
-@pytest.mark.parametrize("passes", [(), PASSES], ids=["plain", "scheduled"])
+@pytest.mark.parametrize("passes", [(), SCHEDULE_PASSES], ids=["plain", "scheduled"])
 def test_no_step_may_be_missing(kernel, passes):
     found = 0
-    for steps, gone in without_one(vector_nest(kernel, TARGETS[1], passes)):
+    for steps, gone in without_one(schedule_nest(kernel, TARGETS[1], passes)):
         with pytest.raises(NestError):
             pytest.fail(f"{gone} is missing") if check_nest(kernel, steps) else None
         found += 1
@@ -263,7 +263,7 @@ def combined_in(steps):
     """Put a loop along an axis of size 1 around what enters a fold that runs."""
 
     def combines(step):
-        return isinstance(step, Combine) and step.fold.op == "running"
+        return isinstance(step, FoldCombine) and step.fold.op == "running"
 
     return _last(steps, combines, lambda step: [Loop(2, [step], ())])
 

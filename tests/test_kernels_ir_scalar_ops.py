@@ -7,11 +7,11 @@ from minijax.kernels.ir import (
     Affine,
     Parameter,
     Store,
-    foldings,
-    in_registers,
+    compute_dtype,
+    fold_ops,
     scalar_ops,
 )
-from minijax.kernels.loop_nests import Kernel, apply, load
+from minijax.kernels.loop_nests import Kernel, load_node, op_node
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 from tests import array_cases as cases
@@ -43,8 +43,8 @@ def kernel_of(name, args, result):
     """The kernel of one operation on vectors."""
     place = Affine(0, (1,))
     parameters = [Parameter(f"x{i}", x.dtype, x.size) for i, x in enumerate(args)]
-    loads = [load(parameter, place) for parameter in parameters]
-    node = apply(name, *loads)
+    loads = [load_node(parameter, place) for parameter in parameters]
+    node = op_node(name, *loads)
     out = Parameter("out", result.dtype, result.size)
     stores = (Store(out, place, node),)
     return Kernel(name, (result.size,), (*parameters, out), (*loads, node), stores)
@@ -85,19 +85,19 @@ def test_rows(name):
     assert {*row.kinds} <= {*"biuf"} and row.arity in (1, 2, 3)
 
 
-@pytest.mark.parametrize("how", foldings)
+@pytest.mark.parametrize("how", fold_ops)
 def test_folding_starts_where_it_changes_nothing(how):
-    for kind in foldings[how].accepts:
+    for kind in fold_ops[how].accepts:
         dtype = np.dtype(KINDS[kind][0])
         x = cases.specimen(dtype.name)[:, None]
         with np.errstate(all="ignore"):
-            start = foldings[how].start(dtype)
-            found = foldings[how].numpy(x, (1,), start)
+            start = fold_ops[how].start(dtype)
+            found = fold_ops[how].numpy(x, (1,), start)
         assert start.dtype == dtype
         wanted = np.zeros(x.shape, int) if how.startswith("arg") else x
         np.testing.assert_array_equal(found, wanted)
 
 
 def test_halves_are_computed_in_32_bits():
-    assert in_registers(np.dtype("float16")) == np.float32
-    assert in_registers(np.dtype("int8")) == np.int8
+    assert compute_dtype(np.dtype("float16")) == np.float32
+    assert compute_dtype(np.dtype("int8")) == np.int8

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from minijax.kernels.ir import Affine, Combine, Loop, Parameter, Start, Store
+from minijax.kernels.ir import Affine, FoldCombine, FoldInit, Loop, Parameter, Store
 from minijax.kernels.loop_nests import (
     Kernel,
     Node,
-    apply,
-    fold,
-    load,
+    fold_node,
+    load_node,
     loop_nest,
+    op_node,
     print_nest,
 )
 from tests.kernel_cases import random_kernels
@@ -30,11 +30,11 @@ def walk(steps, moving, known):
             known.add(step)
         elif isinstance(step, Store):
             assert step.node in known and moving == {*step.place.axes}
-        elif isinstance(step, Combine):
+        elif isinstance(step, FoldCombine):
             assert known >= {*step.fold.args}
             assert moving >= {*step.fold.level, *step.fold.detail.axes}
         else:
-            assert isinstance(step, Start) and moving >= {*step.fold.level}
+            assert isinstance(step, FoldInit) and moving >= {*step.fold.level}
 
 
 def test_random_kernels():
@@ -46,9 +46,9 @@ def test_what_does_not_move_is_computed_before():
     x, row, out = (
         Parameter(name, F32, n) for name, n in (("x", 12), ("y", 3), ("out", 12))
     )
-    a, b = load(x, Affine(0, (4, 1))), load(row, Affine(0, (1, 0)))
-    c = apply("exp", b)
-    d = apply("add", a, c)
+    a, b = load_node(x, Affine(0, (4, 1))), load_node(row, Affine(0, (1, 0)))
+    c = op_node("exp", b)
+    d = op_node("add", a, c)
     stores = (Store(out, Affine(0, (4, 1)), d),)
     assert print_nest(Kernel("add", (3, 4), (x, row, out), (a, b, c, d), stores)) == (
         "for i < 3:\n"
@@ -63,9 +63,9 @@ def test_what_does_not_move_is_computed_before():
 
 def test_a_fold_of_folds():
     x, out = Parameter("x", F32, 12), Parameter("out", F32, 1)
-    a = load(x, Affine(0, (4, 1)))
-    b = fold("max", (1,), a)
-    c = fold("add", (0,), b)
+    a = load_node(x, Affine(0, (4, 1)))
+    b = fold_node("max", (1,), a)
+    c = fold_node("add", (0,), b)
     stores = (Store(out, Affine(0, (0, 0)), c),)
     assert print_nest(Kernel("sum", (3, 4), (x, out), (a, b, c), stores)) == (
         "v2 = 0.0\n"
@@ -81,8 +81,8 @@ def test_a_fold_of_folds():
 
 def test_stores_share_loops():
     x, one, two = (Parameter(name, F32, 3) for name in ("x", "out", "out2"))
-    a = load(x, Affine(0, (1,)))
-    b = apply("neg", a)
+    a = load_node(x, Affine(0, (1,)))
+    b = op_node("neg", a)
     stores = (Store(one, Affine(0, (1,)), a), Store(two, Affine(0, (1,)), b))
     [loop] = loop_nest(Kernel("both", (3,), (x, one, two), (a, b), stores))
     assert loop.body == [a, b, *stores]

@@ -5,15 +5,22 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax.kernels.ir import Affine, Guard, Parameter, Store, operations, traffic
+from minijax.kernels.ir import (
+    Affine,
+    Guard,
+    Parameter,
+    Store,
+    bytes_accessed,
+    flops_and_transcendentals,
+)
 from minijax.kernels.loop_nests import (
     Kernel,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    needed,
+    backward_slice,
+    constant_node,
+    fold_node,
+    index_node,
+    load_node,
+    op_node,
 )
 
 F32 = np.dtype("float32")
@@ -44,45 +51,45 @@ def test_affine_bounds_are_reached():
 
 
 def test_levels():
-    x = load(X, Affine(0, (4, 1)))
-    row = fold("max", (1,), x)
+    x = load_node(X, Affine(0, (4, 1)))
+    row = fold_node("max", (1,), x)
     assert (x.level, row.level) == ((0, 1), (0,))
-    assert constant(1, F32).level == () and index(2).level == (2,)
-    assert apply("sub", row, index(2)).level == (0, 2)
-    padded = load(X, Affine(0, (0, 1)), [Guard(Affine(-1, (1, 0)), 3)])
+    assert constant_node(1, F32).level == () and index_node(2).level == (2,)
+    assert op_node("sub", row, index_node(2)).level == (0, 2)
+    padded = load_node(X, Affine(0, (0, 1)), [Guard(Affine(-1, (1, 0)), 3)])
     assert padded.level == (0, 1)
 
 
 def test_dtypes():
     half = Parameter("h", np.dtype("float16"), 12)
-    assert load(half, Affine(0, (1,))).dtype == F32
-    x = load(X, Affine(0, (1,)))
-    assert apply("lt", x, x).dtype == bool and apply("add", x, x).dtype == F32
-    assert fold("argmax", (0,), x).dtype == np.int64
-    assert apply("convert", x, dtype=half.dtype).dtype == F32
+    assert load_node(half, Affine(0, (1,))).dtype == F32
+    x = load_node(X, Affine(0, (1,)))
+    assert op_node("lt", x, x).dtype == bool and op_node("add", x, x).dtype == F32
+    assert fold_node("argmax", (0,), x).dtype == np.int64
+    assert op_node("convert", x, dtype=half.dtype).dtype == F32
 
 
 def kernel(name="rows", op="exp"):
-    x = load(X, Affine(2, (4, 1)), [Guard(Affine(0, (1, 0)), 2)], 7)
-    y = apply(op, x)
-    z = apply("mul", y, two := constant(2, F32))
-    s = fold("add", (1,), z)
+    x = load_node(X, Affine(2, (4, 1)), [Guard(Affine(0, (1, 0)), 2)], 7)
+    y = op_node(op, x)
+    z = op_node("mul", y, two := constant_node(2, F32))
+    s = fold_node("add", (1,), z)
     stores = (Store(OUT, Affine(0, (1, 0)), s),)
     return Kernel(name, (3, 4), (X, OUT), (x, y, two, z, s), stores)
 
 
 def test_needed():
-    x = load(X, Affine(0, (4, 1)))
-    row = fold("max", (1,), x)
-    y = apply("sub", x, row)
-    z = apply("mul", y, row)
-    assert needed([z]) == needed([z, x]) == {z, y, row, x}
-    assert needed([z], [row]) == {z, y, row, x}
-    assert needed([z], {y, row}) == {z, y, row}
-    assert needed(iter([row]), [row]) == {row} and needed([]) == set()
+    x = load_node(X, Affine(0, (4, 1)))
+    row = fold_node("max", (1,), x)
+    y = op_node("sub", x, row)
+    z = op_node("mul", y, row)
+    assert backward_slice([z]) == backward_slice([z, x]) == {z, y, row, x}
+    assert backward_slice([z], [row]) == {z, y, row, x}
+    assert backward_slice([z], {y, row}) == {z, y, row}
+    assert backward_slice(iter([row]), [row]) == {row} and backward_slice([]) == set()
     for _ in range(5000):
-        z = apply("add", z, z)
-    assert len(needed([z])) == 5004
+        z = op_node("add", z, z)
+    assert len(backward_slice([z])) == 5004
 
 
 def test_text():
@@ -102,5 +109,5 @@ def test_labels():
 
 
 def test_facts():
-    assert traffic(kernel()) == (48, 12)
-    assert operations(kernel()) == {"flops": 24, "transcendentals": 12}
+    assert bytes_accessed(kernel()) == (48, 12)
+    assert flops_and_transcendentals(kernel()) == {"flops": 24, "transcendentals": 12}

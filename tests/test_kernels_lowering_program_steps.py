@@ -5,13 +5,13 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import def_shape_and_impl
 from minijax.core import Primitive, rule_tables
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.lowering import (
     Evaluate,
     KernelProgram,
-    elementwise,
+    elementwise_kernel_rule,
     kernel_rules,
     lower,
 )
@@ -110,10 +110,10 @@ def test_a_fold_runs_along_the_last_axes():
 
 def test_a_primitive_of_the_user():
     sinh_p = Primitive("sinh_of_the_user")
-    primitive_rules(sinh_p, lambda x: [x], lambda xp, x: xp.sinh(x))
+    def_shape_and_impl(sinh_p, lambda x: [x], lambda xp, x: xp.sinh(x))
     closed = make_jaxpr(lambda x: sinh_p.bind(x)[0])(X)
     assert isinstance(lower(closed).steps[0], Evaluate)
-    kernel_rules[sinh_p] = elementwise(
+    kernel_rules[sinh_p] = elementwise_kernel_rule(
         lambda k, x: k.mul(0.5, k.sub(k.exp(x), k.exp(k.neg(x))))
     )
     try:
@@ -127,12 +127,14 @@ def test_a_primitive_of_the_user():
 
 def test_parameters_that_are_equal_and_differ_have_a_kernel_each():
     sign_p = Primitive("sign_of_the_user")
-    primitive_rules(
+    def_shape_and_impl(
         sign_p,
         lambda x, of: [x],
         lambda xp, x, of: xp.copysign(x, xp.asarray(of, x.dtype)),
     )
-    kernel_rules[sign_p] = elementwise(lambda k, x, of: k.apply("copysign", x, of))
+    kernel_rules[sign_p] = elementwise_kernel_rule(
+        lambda k, x, of: k.apply("copysign", x, of)
+    )
     try:
         closed = make_jaxpr(lambda x: [sign_p.bind(x, of=z)[0] for z in (0.0, -0.0)])(X)
         assert len(lower(closed).kernels) == 2

@@ -9,15 +9,15 @@ import pytest
 import minijax
 from minijax.extend.core import Primitive
 from minijax.jitting.stages import FLOPS
-from minijax.kernels.builder import Buffer, whole
+from minijax.kernels.builder import Buffer, contiguous_view
 from minijax.kernels.lowering import (
     StepKind,
-    array_of,
+    array_from_view,
     as_bytes,
-    cost_of_moving,
-    cost_of_program,
+    copy_cost,
     kernel_rules,
     lower,
+    program_cost,
     step_kinds,
 )
 
@@ -51,10 +51,10 @@ class Doubling(NamedTuple):
 
 def doubled(program, step):
     """Return a function of the memory that does a `Doubling`."""
-    x = whole(step.x, step.x.dtype, (step.x.size,))
+    x = contiguous_view(step.x, step.x.dtype, (step.x.size,))
 
     def run(memory):
-        memory[step.out] = as_bytes(2 * array_of(x, memory))
+        memory[step.out] = as_bytes(2 * array_from_view(x, memory))
 
     return run
 
@@ -95,7 +95,7 @@ def double(monkeypatch):
 @pytest.mark.parametrize("backend", ["kernels", "llvm", "planned", "cpu"])
 @pytest.mark.parametrize("write", [None, write_doubling])
 def test_a_step_of_ones_own(double, backend, write):
-    step_kinds[Doubling] = StepKind(doubled, cost_of_moving, write)
+    step_kinds[Doubling] = StepKind(doubled, copy_cost, write)
     f = minijax.jit(lambda x: double(x) + 1, backend=backend)
     np.testing.assert_array_equal(f(V), 2 * V + 1)
     loop = minijax.jit(
@@ -107,7 +107,7 @@ def test_a_step_of_ones_own(double, backend, write):
 
 @pytest.mark.parametrize("write", [None, write_doubling])
 def test_its_costs_and_its_profile(double, write):
-    step_kinds[Doubling] = StepKind(doubled, cost_of_moving, write)
+    step_kinds[Doubling] = StepKind(doubled, copy_cost, write)
     f = minijax.jit(lambda x: double(x) + 1, backend="cpu")
     compiled = f.lower(V).compile()
     counts = compiled.cost_analysis()
@@ -122,7 +122,7 @@ def test_a_step_that_is_not_registered(double):
         minijax.jit(double, backend="cpu")(V)
     closed = minijax.make_jaxpr(double)(V)
     with pytest.raises(TypeError, match="step_kinds.Doubling. = StepKind"):
-        cost_of_program(lower(closed))
+        program_cost(lower(closed))
 
 
 def without(name):
@@ -137,19 +137,19 @@ KEPT = {"reads", "writes", "programs", "__str__"}
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_class_with_a_hole(name):
     with pytest.raises(TypeError, match=f"Holed.{name}: "):
-        step_kinds[without(name)] = StepKind(doubled, cost_of_moving)
+        step_kinds[without(name)] = StepKind(doubled, copy_cost)
     assert not any(kind.__name__ == "Holed" for kind in step_kinds)
 
 
 def test_the_class_is_whole_without_these_holes():
     kind = without("")
     try:
-        step_kinds[kind] = StepKind(doubled, cost_of_moving)
+        step_kinds[kind] = StepKind(doubled, copy_cost)
     finally:
         step_kinds.pop(kind, None)
 
 
-@pytest.mark.parametrize("rules", [(None, cost_of_moving), (doubled, None)])
+@pytest.mark.parametrize("rules", [(None, copy_cost), (doubled, None)])
 def test_rules_with_a_hole(rules):
     with pytest.raises(TypeError, match="StepKind.(run|cost): a function"):
         step_kinds[Doubling] = StepKind(*rules)
@@ -174,7 +174,7 @@ def test_rules_of_a_target_stand_in_front():
         return [out]
 
     def none(lowering, eqn, *operands):
-        raise minijax.kernels.builder.NoKernel("not here")
+        raise minijax.kernels.builder.UnsupportedKernel("not here")
 
     closed = minijax.make_jaxpr(lambda x: minijax.lax.fori_loop(
         0, 2, lambda i, c: minijax.numpy.tanh(c) * c, x
@@ -190,4 +190,4 @@ def test_rules_of_a_target_stand_in_front():
 def test_costs_add_up(double):
     step_kinds[Doubling] = StepKind(doubled, lambda step: Counter({FLOPS: 7}))
     program = lower(minijax.make_jaxpr(lambda x: double(double(x)))(V))
-    assert cost_of_program(program) == Counter({FLOPS: 14})
+    assert program_cost(program) == Counter({FLOPS: 14})

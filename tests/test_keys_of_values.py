@@ -15,8 +15,8 @@ from minijax import numpy as jnp
 from minijax.arrays.array import shape_rules
 from minijax.core import impl_rules
 from minijax.extend.core import Primitive
-from minijax.jitting.arguments import Static
-from minijax.rematerialization.caching import key_of_params, key_of_value
+from minijax.jitting.arguments import StaticKey
+from minijax.rematerialization.caching import cache_key_of_params, cache_key_of_value
 
 
 class Two(NamedTuple):
@@ -162,18 +162,20 @@ def test_keys_tell_equal_values_apart(wrap):
     for values in (NUMBERS, ZEROS, NANS):
         values = [wrap(value) for value in values]
         for first, second in itertools.combinations(values, 2):
-            assert key_of_value(first) != key_of_value(second)
-            assert Static(first) != Static(second)
-            assert key_of_params({"x": first}) != key_of_params({"x": second})
+            assert cache_key_of_value(first) != cache_key_of_value(second)
+            assert StaticKey(first) != StaticKey(second)
+            assert cache_key_of_params({"x": first}) != cache_key_of_params(
+                {"x": second}
+            )
         for value in values:
-            assert key_of_value(value) == key_of_value(value)
-            assert hash(Static(value)) == hash(Static(value))
+            assert cache_key_of_value(value) == cache_key_of_value(value)
+            assert hash(StaticKey(value)) == hash(StaticKey(value))
 
 
 def test_units_of_dates_are_part_of_a_key():
     day, month = np.datetime64(1, "D"), np.datetime64(1, "M")
-    assert key_of_value(day) != key_of_value(month)
-    assert key_of_value(day) == key_of_value(np.datetime64(1, "D"))
+    assert cache_key_of_value(day) != cache_key_of_value(month)
+    assert cache_key_of_value(day) == cache_key_of_value(np.datetime64(1, "D"))
 
 
 def test_nan_is_one_static_value():

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from minijax.kernels.builder import collapse
+from minijax.kernels.builder import collapse_axes
 from minijax.kernels.ir import Affine, Guard, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, fold, load
-from minijax.llvm.codegen import emit_llvm, module_text
+from minijax.kernels.loop_nests import Kernel, fold_node, load_node, op_node
+from minijax.llvm.codegen import emit_llvm, module_ir
 from minijax.llvm.compiler import Library
 from minijax.llvm.targets import TargetLibrary, current_target, kernel_function
 
@@ -33,18 +33,18 @@ def doubled(sizes, place, guards=()):
     """A kernel that doubles what it finds at a place of a large parameter."""
     x = Parameter("x", FLOAT, 2 * FAR + 64)
     out = Parameter("out", FLOAT, int(np.prod(sizes)))
-    a = load(x, place, guards, -1.0)
-    b = apply("add", a, a)
+    a = load_node(x, place, guards, -1.0)
+    b = op_node("add", a, a)
     strides = (sizes[1], 1) if len(sizes) == 2 else (1,)
     stores = (Store(out, Affine(0, strides), b),)
-    return collapse(Kernel("doubled", sizes, (x, out), (a, b), stores))
+    return collapse_axes(Kernel("doubled", sizes, (x, out), (a, b), stores))
 
 
 def total(sizes, place):
     """A kernel that adds up what it finds along the last axis."""
     x, out = Parameter("x", FLOAT, 2 * FAR + 64), Parameter("out", FLOAT, sizes[0])
-    a = load(x, place)
-    s = fold("add", (1,), a)
+    a = load_node(x, place)
+    s = fold_node("add", (1,), a)
     return Kernel("total", sizes, (x, out), (a, s), (Store(out, Affine(0, (1, 0)), s),))
 
 
@@ -63,7 +63,7 @@ def scalar(kernel):
 
 def vectors(kernel):
     target = current_target()
-    text = module_text([kernel_function(kernel, "f", target)])
+    text = module_ir([kernel_function(kernel, "f", target)])
     return TargetLibrary(text, target)
 
 

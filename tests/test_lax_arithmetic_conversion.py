@@ -5,9 +5,9 @@ import pytest
 
 import minijax
 from minijax import lax, make_jaxpr
-from minijax.arrays.array import ArrayImpl, ShapedArray, asarray_impl
+from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl
 from minijax.arrays.dtypes import enable_x64
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.lax.arithmetic import astype
 from tests import array_cases as cases
 from tests.backends_here import HERE
@@ -41,7 +41,9 @@ def test_doubles_become_halves_by_way_of_floats(backend):
         x = np.float64([1 + 2**-11 + 2**-30, 1 + 2**-11 + 2**-20, 0.1])
         convert = lambda x: lax.convert_element_type(x, "float16")  # noqa: E731
         program = make_jaxpr(convert)(x)
-        found = convert(x) if backend is None else compiled(program, backend)(x)[0]
+        found = (
+            convert(x) if backend is None else compile_cached(program, backend)(x)[0]
+        )
     np.testing.assert_array_equal(found, x.astype("float32").astype("float16"))
     assert float(found[0]) == 1
 
@@ -84,7 +86,7 @@ def test_numbers_become_literals():
     assert int(astype(300, np.dtype(np.uint8))) == 44
     with pytest.raises(OverflowError):
         astype(2**40, np.dtype(np.int32))
-    array = asarray_impl(np.float16(1))
+    array = as_array_impl(np.float16(1))
     assert astype(array, half) is array
     assert lax.convert_element_type(1.0, np.float32).weak_type is False
     assert isinstance(lax.convert_element_type(np.float32(1), float), ArrayImpl)
@@ -108,7 +110,7 @@ def test_bits_of_other_widths():
     np.testing.assert_array_equal(
         np.asarray(lax.bitcast_convert_type(narrow, np.float32)), x
     )
-    turned = lax.transpose(asarray_impl(x), (1, 0))
+    turned = lax.transpose(as_array_impl(x), (1, 0))
     assert lax.bitcast_convert_type(turned, np.int32).shape == (4, 3)
     with pytest.raises(ValueError, match="last axis of size 2"):
         lax.bitcast_convert_type(np.float16([1, 2, 3]), np.float32)

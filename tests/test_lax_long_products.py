@@ -5,7 +5,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.arrays.numerics import LONG_SUM, LONGEST_SUM, product
+from minijax.arrays.numerics import BLOCKED_SUM_SIZES, LONGEST_SUM, matmul_impl
 
 N = 2**20 + 3
 LINE = np.full(N, 0.1, "float32")
@@ -35,13 +35,16 @@ def test_long_sums(name, backend):
 
 
 def test_many_long_sums_apart():
-    x = np.full((70, 2 * LONG_SUM * 4), 0.1, "float32")[:, ::2]
+    x = np.full((70, 2 * BLOCKED_SUM_SIZES * 4), 0.1, "float32")[:, ::2]
     found = jnp.array(x)[:, ::-1] @ lax.transpose(jnp.array(x), (1, 0))
-    np.testing.assert_allclose(found, 4 * LONG_SUM * float(x[0, 0]) ** 2, rtol=1e-5)
+    np.testing.assert_allclose(
+        found, 4 * BLOCKED_SUM_SIZES * float(x[0, 0]) ** 2, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
-    "terms", [LONG_SUM - 1, LONG_SUM, LONG_SUM + 1, LONGEST_SUM + 5]
+    "terms",
+    [BLOCKED_SUM_SIZES - 1, BLOCKED_SUM_SIZES, BLOCKED_SUM_SIZES + 1, LONGEST_SUM + 5],
 )
 @pytest.mark.parametrize("kind", ["float32", "complex64", "int32", "bool"])
 @pytest.mark.parametrize("m, n", [(1, 1), (0, 2), (2, 3), (9, 9)])
@@ -51,6 +54,6 @@ def test_each_way_is_the_same_product(m, n, kind, terms):
     a, b = a.astype(kind)[..., ::-2], np.broadcast_to(b.astype(kind), (2, terms, n))
     for x in (a, a.copy()):
         for y in (b, b.copy(), b.swapaxes(1, 2).copy().swapaxes(1, 2)):
-            found = product(np, x, y)
+            found = matmul_impl(np, x, y)
             assert found.dtype == kind and found.shape == (2, m, n)
             np.testing.assert_array_equal(found, np.matmul(a, b))

@@ -8,21 +8,21 @@ from hypothesis.extra import numpy as hnp
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import enable_x64, lax
-from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.numerics import broadcast_shapes
 from minijax.lax import reductions as promotion
 from minijax.lax.reductions import (
+    as_array_operand,
     check_arraylike,
-    common_type,
+    common_dtype_and_weak_type,
     is_arraylike,
-    lift,
     promote_dtypes,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
 )
 
-WEAK, HALF = asarray_impl(2.0), asarray_impl(np.float16([1, 2]))
+WEAK, HALF = as_array_impl(2.0), as_array_impl(np.float16([1, 2]))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ WEAK, HALF = asarray_impl(2.0), asarray_impl(np.float16([1, 2]))
     ],
 )
 def test_common_type(operands, expected):
-    dtype, weak = common_type(*operands)
+    dtype, weak = common_dtype_and_weak_type(*operands)
     assert (dtype.name, weak) == expected
-    assert common_type(*operands[::-1]) == (dtype, weak)
+    assert common_dtype_and_weak_type(*operands[::-1]) == (dtype, weak)
 
 
 def test_python_numbers_become_literals():
@@ -98,13 +98,15 @@ def test_what_counts_as_an_array():
     check_arraylike("sin", 1.0, HALF)
     with pytest.raises(TypeError, match=r"sin requires .*list.* at position 1"):
         check_arraylike("sin", 1.0, [2.0])
-    assert lift(HALF) is HALF and repr(lift(1)) == repr(asarray_impl(1))
+    assert as_array_operand(HALF) is HALF and repr(as_array_operand(1)) == repr(
+        as_array_impl(1)
+    )
 
 
 def test_kept_answers_know_the_switch():
     for wide, expected in [(False, "float32"), (True, "float64"), (False, "float32")]:
         with enable_x64(wide):
-            assert common_type(np.int32(1), 1.5)[0] == expected
+            assert common_dtype_and_weak_type(np.int32(1), 1.5)[0] == expected
 
 
 def _operands():
@@ -121,7 +123,7 @@ def test_what_is_settled_is_not_promoted(name):
     promote, settled = getattr(promotion, name), 0
     for x in _operands():
         for y in _operands():
-            if promotion.is_settled(promote, x, y):
+            if promotion.is_promoted(promote, x, y):
                 settled += 1
                 left, right = promotion.promote_shapes(*promote(x, y))
                 assert left is x and right is y
@@ -130,7 +132,7 @@ def test_what_is_settled_is_not_promoted(name):
                 inexact = jnp.issubdtype(x.dtype, jnp.inexact)
                 assert not same or (name != "promote_dtypes" and not inexact)
     assert settled > 10
-    assert not promotion.is_settled(promotion.promote_dtypes_numeric, x, x)
+    assert not promotion.is_promoted(promotion.promote_dtypes_numeric, x, x)
 
 
 def test_settled_operands_are_refused_and_strict_as_others():

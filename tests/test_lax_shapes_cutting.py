@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl
+from minijax.arrays.array import as_array_impl
 from tests.test_lax_shapes_shaping import SHAPES, counting, same
 
 
@@ -17,7 +17,7 @@ def test_slice(shape, data):
     strides = [data.draw(st.integers(1, 3)) for _ in shape]
     x = counting(shape)
     expected = x[tuple(map(slice, starts, limits, strides))]
-    same(lax.slice(asarray_impl(x), starts, limits, strides), expected)
+    same(lax.slice(as_array_impl(x), starts, limits, strides), expected)
 
 
 @given(st.data())
@@ -31,7 +31,7 @@ def test_slice_in_dim(data):
         where = [slice(None)] * 2
         where[axis] = slice(start, limit, stride)
         same(
-            lax.slice_in_dim(asarray_impl(x), start, limit, stride, axis),
+            lax.slice_in_dim(as_array_impl(x), start, limit, stride, axis),
             x[tuple(where)],
         )
 
@@ -40,7 +40,7 @@ def test_slice_in_dim(data):
 def test_index_in_dim(index, keepdims):
     x = counting((3, 5))
     expected = np.take(x, [index] if keepdims else index, 1)
-    same(lax.index_in_dim(asarray_impl(x), index, 1, keepdims), expected)
+    same(lax.index_in_dim(as_array_impl(x), index, 1, keepdims), expected)
 
 
 @given(st.lists(st.tuples(*[st.integers(-2, 3)] * 2, st.integers(0, 2)), max_size=2),
@@ -61,18 +61,20 @@ def test_pad(config, size):
         lines = lines[max(-low, 0) : len(lines) - max(-high, 0)]
         stacked = np.array(lines, np.float32).reshape((len(lines), *blank.shape))
         expected = np.moveaxis(stacked, 0, axis)
-    same(lax.pad(asarray_impl(x), 7.0, config), expected)
+    same(lax.pad(as_array_impl(x), 7.0, config), expected)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=4), st.integers(0, 1))
 def test_concatenate(sizes, axis):
     arrays = [counting((2, n) if axis else (n, 2)) for n in sizes]
-    same(lax.concatenate(map(asarray_impl, arrays), axis), np.concatenate(arrays, axis))
+    same(
+        lax.concatenate(map(as_array_impl, arrays), axis), np.concatenate(arrays, axis)
+    )
 
 
 def test_concatenate_rows_of_an_array():
     assert lax.concatenate(counting((2, 3)), 0).shape == (6,)
-    x = asarray_impl(counting((2, 3)))
+    x = as_array_impl(counting((2, 3)))
     assert lax.concatenate([x], 1) is x
 
 

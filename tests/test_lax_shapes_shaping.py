@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 import minijax
 from minijax import lax
-from minijax.arrays.array import asarray_impl
-from minijax.arrays.numerics import canonicalize_axis, without
+from minijax.arrays.array import as_array_impl
+from minijax.arrays.numerics import canonicalize_axis, remove_axes
 from minijax.core import Array
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
@@ -30,7 +30,7 @@ def same(ours, expected):
 def test_transpose(shape, data):
     permutation = data.draw(st.permutations(range(len(shape))))
     x = counting(shape)
-    same(lax.transpose(asarray_impl(x), permutation), x.transpose(permutation))
+    same(lax.transpose(as_array_impl(x), permutation), x.transpose(permutation))
 
 
 @given(SHAPES, st.data())
@@ -38,9 +38,9 @@ def test_reshape(shape, data):
     x = counting(shape)
     sizes = data.draw(st.sampled_from([(x.size,), (1, x.size), (x.size, 1, 1), shape]))
     order = data.draw(st.permutations(range(len(shape))))
-    same(lax.reshape(asarray_impl(x), sizes), x.reshape(sizes))
+    same(lax.reshape(as_array_impl(x), sizes), x.reshape(sizes))
     expected = x.transpose(order).reshape(sizes)
-    same(lax.reshape(asarray_impl(x), sizes, order), expected)
+    same(lax.reshape(as_array_impl(x), sizes, order), expected)
 
 
 @given(SHAPES, st.data())
@@ -58,7 +58,7 @@ def test_broadcast_in_dim(shape, data):
     for place, size in zip(places, shape):
         lined_up[place] = size
     expected = np.broadcast_to(x.reshape(lined_up), target)
-    same(lax.broadcast_in_dim(asarray_impl(x), target, places), expected)
+    same(lax.broadcast_in_dim(as_array_impl(x), target, places), expected)
 
 
 @given(SHAPES, st.data())
@@ -67,7 +67,7 @@ def test_expand_and_squeeze(shape, data):
     rank = len(shape) + count
     axes = data.draw(st.permutations(range(rank)))[:count]
     axes = [axis - rank * data.draw(st.booleans()) for axis in axes]
-    expanded = lax.expand_dims(asarray_impl(x), axes)
+    expanded = lax.expand_dims(as_array_impl(x), axes)
     same(expanded, np.expand_dims(x, tuple(axes)))
     same(lax.squeeze(expanded, axes), x)
 
@@ -76,12 +76,12 @@ def test_expand_and_squeeze(shape, data):
 def test_rev(shape, data):
     axes = [axis for axis in range(len(shape)) if data.draw(st.booleans())]
     x = counting(shape)
-    same(lax.rev(asarray_impl(x), axes), np.flip(x, tuple(axes)))
+    same(lax.rev(as_array_impl(x), axes), np.flip(x, tuple(axes)))
 
 
 @pytest.mark.of_the_cpu("shares the memory of NumPy")
 def test_nothing_is_moved():
-    x = asarray_impl(counting((3, 4)))
+    x = as_array_impl(counting((3, 4)))
     for view in (
         lax.transpose(x, (1, 0)),
         lax.reshape(x, (2, 6)),
@@ -102,7 +102,7 @@ def test_but_never_the_memory_of_the_user():
 
 
 def test_collapse_and_rank():
-    x = asarray_impl(counting((2, 3, 4)))
+    x = as_array_impl(counting((2, 3, 4)))
     assert lax.collapse(x, 0, 2).shape == (6, 4) and lax.collapse(x, 1).shape == (2, 12)
     assert lax.collapse(x, -2).shape == (2, 12)
     assert lax.broadcast_to_rank(x, 5).shape == (1, 1, 2, 3, 4)
@@ -123,7 +123,7 @@ def test_parameters_are_plain():
                 assert all(type(size) is int for size in value)
             return super().process_primitive(primitive, args, params)
 
-    x = asarray_impl(counting((3, 4)))
+    x = as_array_impl(counting((3, 4)))
     with set_current_trace(Look()):
         lax.reshape(x, np.array([4, 3])), lax.transpose(x, np.array([1, 0]))
         lax.broadcast_in_dim(x, [np.int64(2), 3, 4], np.arange(1, 3))
@@ -135,7 +135,7 @@ def test_helpers():
     for axis in (3, -4):
         with pytest.raises(ValueError, match="out of bounds for array of dimension 3"):
             canonicalize_axis(axis, 3)
-    assert without("abcd", [1, 3]) == ("a", "c")
+    assert remove_axes("abcd", [1, 3]) == ("a", "c")
 
 
 def test_a_broadcast_along_no_axes_is_no_equation():

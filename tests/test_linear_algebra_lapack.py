@@ -7,10 +7,10 @@ import pytest
 
 from minijax.linear_algebra.lapack import (
     BLOCK,
-    eliminated,
-    factored,
-    permuted_by,
-    solved_triangle,
+    factor_or_nan,
+    getrf_impl,
+    pivots_permutation,
+    trsm_impl,
 )
 
 DTYPES = "float32 float64 complex64 complex128".split()
@@ -37,7 +37,7 @@ def test_triangles(n, dtype):
     for left, lower, flip, conj, unit in itertools.product([False, True], repeat=5):
         a = numbers((2, n, n), dtype) / max(n, 1) + 2 * np.eye(n, dtype=dtype)
         b = numbers((2, n, 3) if left else (2, 3, n), dtype, 1)
-        x = solved_triangle(a, b, left, lower, flip, conj, unit)
+        x = trsm_impl(a, b, left, lower, flip, conj, unit)
         read = np.tril(a) if lower else np.triu(a)
         if unit:
             read = np.where(np.eye(n, dtype=bool), 1, read).astype(dtype)
@@ -50,9 +50,9 @@ def test_the_other_triangle_is_not_read():
     a = np.full((40, 40), np.nan)
     a[np.tril_indices(40)] = 0.1
     b = np.ones((40, 1))
-    assert np.isfinite(solved_triangle(a, b, True, True, False, False, False)).all()
+    assert np.isfinite(trsm_impl(a, b, True, True, False, False, False)).all()
     a[np.diag_indices(40)] = np.nan
-    assert np.isfinite(solved_triangle(a, b, True, True, False, False, True)).all()
+    assert np.isfinite(trsm_impl(a, b, True, True, False, False, True)).all()
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 3), (1, 1), (5, 3), (3, 5)])
@@ -70,7 +70,7 @@ def test_elimination_by_blocks(n, dtype):
 
 
 def check_elimination(x):
-    both, pivots, rows = eliminated(x)
+    both, pivots, rows = getrf_impl(x)
     m, n = x.shape[-2:]
     k = min(m, n)
     low = np.tril(both[..., :k], -1) + np.eye(m, k, dtype=x.dtype)
@@ -79,18 +79,18 @@ def check_elimination(x):
     )
     assert np.abs(low).max(initial=0) <= 1.5  # sizes of complex numbers: sums of parts
     assert pivots.dtype == rows.dtype == np.int32
-    assert np.array_equal(permuted_by(pivots, m), rows)
+    assert np.array_equal(pivots_permutation(pivots, m), rows)
     assert (np.sort(rows, -1) == np.arange(m)).all()
 
 
 def test_elimination_of_zeros():
-    both, pivots, _ = eliminated(np.zeros((3, 3)))
+    both, pivots, _ = getrf_impl(np.zeros((3, 3)))
     assert not both.any() and pivots.tolist() == [0, 1, 2]
 
 
 def test_failures_are_nan_for_one_matrix_alone():
     good, bad = np.eye(2), -np.eye(2)
-    [x] = factored(
+    [x] = factor_or_nan(
         lambda x: [np.linalg.cholesky(x)], np.array([[good, bad], [bad, good]])
     )
     assert np.isnan(x).all((-2, -1)).tolist() == [[False, True], [True, False]]
@@ -99,4 +99,4 @@ def test_failures_are_nan_for_one_matrix_alone():
 
 def test_no_half_precision():
     with pytest.raises(NotImplementedError, match="Unsupported dtype float16"):
-        factored(lambda x: [x], np.eye(2, dtype="float16"))
+        factor_or_nan(lambda x: [x], np.eye(2, dtype="float16"))

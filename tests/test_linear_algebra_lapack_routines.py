@@ -12,10 +12,16 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.kernels.lowering import Memory, as_bytes, cpu_rules, lower, step_kinds
+from minijax.kernels.lowering import (
+    BufferAllocations,
+    as_bytes,
+    cpu_rules,
+    lower,
+    step_kinds,
+)
 from minijax.linear_algebra import lapack as on_cpu
 from minijax.linear_algebra import lapack as routines
-from minijax.linear_algebra.lapack import eliminated, solved_triangle
+from minijax.linear_algebra.lapack import getrf_impl, trsm_impl
 
 from .test_linear_algebra_lapack_loops import KINDS, close, drawn, squares, steps_of
 
@@ -23,7 +29,8 @@ SIZES = (1, 1), (2, 2), (13, 13), (33, 33), (65, 64), (21, 40), (40, 3)
 BATCHES = (), (3, 2), (0,)
 
 shown = pytest.mark.skipif(
-    routines.routine("dpotrf") is None, reason="NumPy does not show its LAPACK here"
+    routines.lapack_routine("dpotrf") is None,
+    reason="NumPy does not show its LAPACK here",
 )
 
 
@@ -50,7 +57,7 @@ def test_factors_are_those_of_numpy(shape, batch, kind):
         close(jit(qr)(x), qr(x), kind, 10)
     values = partial(lax.linalg.svd, compute_uv=False)
     close([jit(values)(x)], [values(x)], kind)
-    close(jit(lax.linalg.lu)(x), eliminated(x), kind, 100)
+    close(jit(lax.linalg.lu)(x), getrf_impl(x), kind, 100)
     if shape[0] == shape[1]:
         h = hermitian(x)
         for lower in (False, True):
@@ -70,7 +77,7 @@ def test_triangles_in_all_ways(n, k, kind):
         how = dict(zip(names, ways))
         b = drawn((2, n, k) if how["left_side"] else (2, k, n), kind, 1)
         found = jit(partial(lax.linalg.triangular_solve, **how))(a, b)
-        close([found], [solved_triangle(a, b, *ways)], kind, 10)
+        close([found], [trsm_impl(a, b, *ways)], kind, 10)
 
 
 @shown
@@ -109,8 +116,8 @@ def test_python_calls_a_routine_as_machine_code_does():
     x = hermitian(drawn((3, 5, 5), "float64"))
     wanted = lax.linalg.eigh(x)
     lowered = lower(minijax.make_jaxpr(lax.linalg.eigh)(x), cpu_rules)
-    [step] = [s for s in lowered.walk() if type(s) is routines.CallRoutine]
-    memory = Memory({})
+    [step] = [s for s in lowered.walk() if type(s) is routines.CallLapack]
+    memory = BufferAllocations({})
     memory[step.operand.source] = as_bytes(x.mT)
     for view in step.results:
         memory[view.source] = np.zeros(view.source.size * view.dtype.itemsize, np.uint8)

@@ -12,7 +12,11 @@ from minijax.arrays.dtypes import float0
 from minijax.core import Primitive, Trace, current_trace, set_current_trace
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import JaxprTrace, JaxprTracer, Var
-from minijax.linearization.linearize import SplitTrace, linearize_flat, split_rules
+from minijax.linearization.linearize import (
+    PartialEvalTrace,
+    linearize_flat,
+    partial_eval_rules,
+)
 from minijax.tree_util import tree_leaves, tree_map
 from tests.forward_cases import CASES
 
@@ -188,12 +192,12 @@ def test_split_rules_meet_what_is_partly_known():
         seen.append((primitive, on_tape, params))
         return [args[0], lax.mul(args[1], 2.0)]
 
-    split_rules[pair_p] = rule
+    partial_eval_rules[pair_p] = rule
     try:
-        with set_current_trace(SplitTrace(current_trace(), tape)):
+        with set_current_trace(PartialEvalTrace(current_trace(), tape)):
             known, later = pair_p.bind(3.0, unknown, axis=1)
     finally:
-        del split_rules[pair_p]
+        del partial_eval_rules[pair_p]
     assert seen == [(pair_p, [False, True], {"axis": 1})]
     assert known == 3.0 and isinstance(later, JaxprTracer)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from minijax.kernels.ir import Affine, Guard, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, fold, interpret, load
+from minijax.kernels.loop_nests import Kernel, fold_node, interpret, load_node, op_node
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 from minijax.llvm.targets import host_target, kernel_function
-from minijax.threads.parallel_loops import outermost, range_function
+from minijax.threads.parallel_loops import parallel_loop, range_function
 from tests.kernel_cases import PlacesChance, alike, random_kernels
 from tests.vector_cases import made_by_hand
 
@@ -37,10 +37,10 @@ def test_kernels_agree(options):
 def softmax(rows, columns):
     x, out = (Parameter(name, F32, rows * columns) for name in ("x", "out"))
     place = Affine(0, (columns, 1))
-    a = load(x, place)
-    b = fold("max", (1,), a)
-    d = apply("exp", c := apply("sub", a, b))
-    f = apply("div", d, e := fold("add", (1,), d))
+    a = load_node(x, place)
+    b = fold_node("max", (1,), a)
+    d = op_node("exp", c := op_node("sub", a, b))
+    f = op_node("div", d, e := fold_node("add", (1,), d))
     stores = (Store(out, place, f),)
     return Kernel("softmax", (rows, columns), (x, out), (a, b, c, d, e, f), stores)
 
@@ -74,7 +74,7 @@ def test_loads_outside_read_nothing():
     """The parameter ends with a page that nobody may read, if the system is strict."""
     x, out = Parameter("x", F32, 4), Parameter("out", F32, 12)
     guards = [Guard(Affine(-4, (1,)), 4)]
-    a = load(x, Affine(-4, (1,)), guards, -1)
+    a = load_node(x, Affine(-4, (1,)), guards, -1)
     kernel = Kernel("pad", (12,), (x, out), (a,), (Store(out, Affine(0, (1,)), a),))
     x = np.arange(4, dtype=F32)
     ours, wanted = run(kernel, x=x, out=np.empty(12, F32))
@@ -85,7 +85,7 @@ def test_places_beyond_31_bits():
     """By addresses, not by memory: the last element of 2 ** 33 is the first we have."""
     size = 2**33
     x, out = Parameter("x", F32, size), Parameter("out", F32, 1)
-    a = load(x, Affine(size - 1, (0,)))
+    a = load_node(x, Affine(size - 1, (0,)))
     kernel = Kernel("last", (1,), (x, out), (a,), (Store(out, Affine(0, (0,)), a),))
     function = Library(emit_llvm({"k": kernel})).function("k", 2)
     memory, result = np.array([42], F32), np.zeros(1, F32)
@@ -107,7 +107,7 @@ def test_no_value_or_block_is_called_as_a_parameter_may_be():
     names, given = set(), {x.name for kernel in kernels for x in kernel.parameters}
     for kernel in kernels:
         texts = [emit_llvm({"k": kernel}), kernel_function(kernel, "k", target).text]
-        if outermost(kernel, target):
+        if parallel_loop(kernel, target):
             texts.append(range_function(kernel, "k", target, 1024).text)
         for text in texts:
             begin, body = text.partition("define void @k(")[2].split(" {\n", 1)
@@ -123,7 +123,7 @@ def test_no_value_or_block_is_called_as_a_parameter_may_be():
 def test_helpers_of_halves_are_there_once():
     half = np.dtype("float16")
     x, out = Parameter("x", half, 4), Parameter("out", half, 4)
-    a = load(x, Affine(0, (1,)))
+    a = load_node(x, Affine(0, (1,)))
     kernel = Kernel("copy", (4,), (x, out), (a,), (Store(out, Affine(0, (1,)), a),))
     text = emit_llvm({"one": kernel, "two": kernel})
     assert text.count("define internal float @from_f16") == 1

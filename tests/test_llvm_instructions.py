@@ -7,18 +7,18 @@ import pytest
 
 import minijax
 from minijax.elementary_functions import real_functions as elementary
-from minijax.kernels.ir import LIBRARY, scalar_ops
+from minijax.kernels.ir import NUMPY_MATH, scalar_ops
 from minijax.llvm.instructions import (
-    LLVMFunction,
-    forgetting,
-    half_function,
-    instruction,
+    FunctionBuilder,
+    cache_clearers,
+    define_instruction,
+    half_conversion_function,
+    instruction_template,
     instructions,
-    operation,
+    llvm_type,
     splat,
-    type_of,
 )
-from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
+from minijax.llvm.targets import FORCED_TARGETS, TARGETS, TargetLibrary, host_target
 from minijax.vectorization.vector_functions import function_texts
 from tests.commands import LONG
 
@@ -51,14 +51,15 @@ F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
     ],
 )
 def test_lanes(op, dtypes, scalar, vector):
-    assert operation(op, *dtypes) == scalar
-    assert operation(op, *dtypes, 4) == vector
+    assert instruction_template(op, *dtypes) == scalar
+    assert instruction_template(op, *dtypes, 4) == vector
 
 
 def test_numbers_become_constants_of_their_type():
-    assert operation("neg", I32, I32) == "sub i32 0, {x}"
+    assert instruction_template("neg", I32, I32) == "sub i32 0, {x}"
     assert (
-        operation("neg", I32, I32, 8) == f"sub <8 x i32> {splat('i32', '0', 8)}, {{x}}"
+        instruction_template("neg", I32, I32, 8)
+        == f"sub <8 x i32> {splat('i32', '0', 8)}, {{x}}"
     )
 
 
@@ -78,9 +79,9 @@ def test_what_is_not_said_of_an_operation_is_asked_for():
     for op, dtype, place in ("new", F32, "f"), ("add", np.dtype(bool), "b"):
         said = rf"'{op}' has no LLVM .* {dtype}. .*instruction\('{op}', {place}=...\)"
         with pytest.raises(TypeError, match=said):
-            operation(op, dtype, dtype)
+            instruction_template(op, dtype, dtype)
     rows = {name for name, row in scalar_ops.items() if row.cost == "transcendentals"}
-    assert LIBRARY.keys() <= rows
+    assert NUMPY_MATH.keys() <= rows
 
 
 DTYPES = [
@@ -91,9 +92,9 @@ DTYPES = [
 @pytest.mark.parametrize("op", sorted(scalar_ops))
 def test_every_operation_parses(op):
     """LLVM takes each operation on vectors that is no call of the library."""
-    f, row = LLVMFunction(), scalar_ops[op]
+    f, row = FunctionBuilder(), scalar_ops[op]
     for dtype in [dtype for dtype in DTYPES if dtype.kind in row.kinds]:
-        kind, template = f"<8 x {type_of(dtype)}>", instructions[op][dtype.kind]
+        kind, template = f"<8 x {llvm_type(dtype)}>", instructions[op][dtype.kind]
         arity = row.arity - (op == "select")
         if "@llvm." not in template and "call" in template:
             continue
@@ -106,23 +107,25 @@ def test_every_operation_parses(op):
 
 
 def test_flags_are_for_rounded_operations():
-    assert operation("add", F32, F32, 4, "contract ") == (
+    assert instruction_template("add", F32, F32, 4, "contract ") == (
         "fadd contract <4 x float> {x}, {y}"
     )
-    assert "contract" not in operation("lt", F32, BOOL, 4, "contract ")
-    assert "contract" not in operation("add", I32, I32, 4, "contract ")
+    assert "contract" not in instruction_template("lt", F32, BOOL, 4, "contract ")
+    assert "contract" not in instruction_template("add", I32, I32, 4, "contract ")
 
 
 def test_halves_are_made_wide():
-    name, text = half_function("to_bf16", 8)
+    name, text = half_conversion_function("to_bf16", 8)
     assert name == "to_bf16_v8"
     assert "define internal <8 x i16> @to_bf16_v8(<8 x float> %x)" in text
-    assert half_function("to_bf16", 0)[0] == "to_bf16"
-    TargetLibrary(f"{text}\n{half_function('from_f16', 3)[1]}", host_target())
+    assert half_conversion_function("to_bf16", 0)[0] == "to_bf16"
+    TargetLibrary(
+        f"{text}\n{half_conversion_function('from_f16', 3)[1]}", host_target()
+    )
 
 
 def test_what_does_not_change_is_written_outside_of_a_loop():
-    f = LLVMFunction()
+    f = FunctionBuilder()
 
     def body(index, names):
         f.once("a", 0, "add i64 %n, 1")
@@ -137,7 +140,7 @@ def test_what_does_not_change_is_written_outside_of_a_loop():
 
 
 def test_one_turn_is_no_loop():
-    f = LLVMFunction()
+    f = FunctionBuilder()
     assert f.turns(7, 3, 1, [("i64", "5")], lambda index, names: [*names, index]) == [
         "5",
         7,
@@ -187,9 +190,9 @@ def test_floats_stop_at_the_ends_of_integers(old, new):
 def test_vectors_of_floats_are_converted_at_once():
     """No intrinsic that LLVM takes apart, whatever the integers are."""
     for new in "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split():
-        text = operation("convert", F32, np.dtype(new), 8)
+        text = instruction_template("convert", F32, np.dtype(new), 8)
         assert ".sat." not in text and "to <8 x i" in text
-        assert ".sat." in operation("convert", F32, np.dtype(new))
+        assert ".sat." in instruction_template("convert", F32, np.dtype(new))
 
 
 def floats_around_halves():
@@ -205,7 +208,7 @@ def floats_around_halves():
     return np.concatenate([every, middle, *around, odd]).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["", *FORCED])
+@pytest.mark.parametrize("kind", ["", *FORCED_TARGETS])
 def test_halves_by_instructions_and_by_arithmetic(kind):
     """In memory, and in registers between two operations: as NumPy rounds."""
     if kind and vector_kinds_here().get(kind) is None:
@@ -248,14 +251,14 @@ def vector_kinds_here():
     width, here = host_target().vector_bytes, host_target().triple.startswith("x86")
     return {
         kind: TARGETS[kind]
-        for kind in FORCED
+        for kind in FORCED_TARGETS
         if kind == "plain" or (here and TARGETS[kind].vector_bytes <= width)
     }
 
 
 def test_which_processors_convert_halves():
     """By their features, or where these are not listed by their kind."""
-    kinds = {kind: TARGETS[kind].halves for kind in (*FORCED, "aarch64")}
+    kinds = {kind: TARGETS[kind].halves for kind in (*FORCED_TARGETS, "aarch64")}
     assert kinds == {"plain": False, "avx2": True, "avx512": True, "aarch64": True}
     listed = TARGETS["avx2"]._replace(features="+avx2,-f16c")
     assert not listed.halves and listed._replace(features="+avx2,+f16c").halves
@@ -267,39 +270,43 @@ def test_rounding_of_64_bits_goes_by_32():
         ours = scalar_ops["as_float16"].numpy(x)
         same(ours, x.astype(np.float32).astype(np.float16).astype(np.float64))
     for halves in (False, True):
-        text = operation("as_float16", F64, F64, 4, "", halves)
+        text = instruction_template("as_float16", F64, F64, 4, "", halves)
         assert text.endswith("fpext <4 x float> {end} to <4 x double>")
         assert ("to <4 x half>" in text) == halves
 
 
 def test_an_instruction_that_is_said_again_is_used():
     """What was made of the one before is forgotten: operations, and whole functions."""
-    function, said = elementary.function("exp", F32), instructions["mul"]
+    function, said = elementary.scalar_function("exp", F32), instructions["mul"]
 
     def texts():
-        return operation("mul", F32, F32), [*function_texts(function, 8).values()][-1]
+        return instruction_template("mul", F32, F32), [
+            *function_texts(function, 8).values()
+        ][-1]
 
     before = texts()
     try:
-        instruction("mul", f="fmul fast {t} {x}, {y}")
+        define_instruction("mul", f="fmul fast {t} {x}, {y}")
         assert "fast" not in "".join(before)
         assert all("fmul fast" in text for text in texts())
     finally:
-        instruction("mul", **said)
+        define_instruction("mul", **said)
     assert texts() == before
 
 
 def test_a_body_that_is_said_again_is_used(monkeypatch):
-    before = elementary.function("exp", F32)
-    monkeypatch.setitem(elementary.bodies, "exp", elementary.bodies["tanh"])
-    assert elementary.function("exp", F32).nodes != before.nodes
+    before = elementary.scalar_function("exp", F32)
+    monkeypatch.setitem(
+        elementary.function_bodies, "exp", elementary.function_bodies["tanh"]
+    )
+    assert elementary.scalar_function("exp", F32).nodes != before.nodes
     monkeypatch.undo()
-    assert elementary.function("exp", F32) is before
+    assert elementary.scalar_function("exp", F32) is before
 
 
 def test_nothing_else_remembers_instructions():
     """A cache of a function that writes instructions is one that is cleared."""
-    known = {forget.__self__ for forget in forgetting}
+    known = {forget.__self__ for forget in cache_clearers}
     found = set()
     for name, module in [*sys.modules.items()]:
         if name.startswith(("minijax.llvm", "minijax.vectorization", "minijax.matmul")):
@@ -312,7 +319,7 @@ def test_nothing_else_remembers_instructions():
 # Caches of facts about this computer, of a text without scalar operations, and of
 # machine code that stays, as its addresses are held.
 NOT_OF_INSTRUCTIONS = {
-    "minijax.matmul.gemm.library",
+    "minijax.matmul.gemm.gemm_library",
     "minijax.llvm.targets.host_target",
     "minijax.llvm.compiler.host",
     "minijax.vectorization.schedules.square_function",

@@ -8,12 +8,12 @@ import pytest
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 from minijax.llvm.instructions import (
-    LLVMFunction,
+    FunctionBuilder,
     declaration,
     instructions,
-    number_text,
-    type_in_memory,
-    type_of,
+    llvm_constant,
+    llvm_memory_type,
+    llvm_type,
 )
 from tests import array_cases as cases
 from tests.test_kernels_ir_scalar_ops import kernel_of
@@ -31,13 +31,13 @@ from tests.test_kernels_ir_scalar_ops import kernel_of
     ],
 )
 def test_numbers(value, text):
-    assert number_text(value) == text
+    assert llvm_constant(value) == text
 
 
 def library_of_constants(values):
     text = "".join(
-        f"define {type_of(x.dtype)} @c{i}() {{\n  ret {type_of(x.dtype)} "
-        f"{number_text(x)}\n}}\n"
+        f"define {llvm_type(x.dtype)} @c{i}() {{\n  ret {llvm_type(x.dtype)} "
+        f"{llvm_constant(x)}\n}}\n"
         for i, x in enumerate(values)
     )
     return Library(text)
@@ -66,7 +66,7 @@ def test_types():
     }.items():  # fmt: skip
         if name in cases.DTYPES:
             dtype = cases.dtype_of(name)
-            assert (type_of(dtype), type_in_memory(dtype)) == kinds
+            assert (llvm_type(dtype), llvm_memory_type(dtype)) == kinds
 
 
 def test_declarations():
@@ -78,7 +78,7 @@ def test_declarations():
 
 
 def test_steps_of_a_template_get_names():
-    f = LLVMFunction()
+    f = FunctionBuilder()
     template = "a = neg i8 {x}; b = add i8 {a}, {y}; mul i8 {b}, {a}"
     result = f.instructions(template, ["%x", "%y"])
     assert f.lines == [
@@ -89,7 +89,7 @@ def test_steps_of_a_template_get_names():
 
 
 def test_loops_carry_values():
-    f = LLVMFunction()
+    f = FunctionBuilder()
     [total] = f.loop(
         4, [("i64", "5")],
         lambda i, c: f.loop(

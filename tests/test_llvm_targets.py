@@ -13,7 +13,7 @@ from minijax.kernels.ir import scalar_ops
 from minijax.llvm.targets import (
     TARGETS,
     TargetLibrary,
-    caches,
+    cache_sizes,
     current_target,
     forced_target,
     host_target,
@@ -93,12 +93,12 @@ def test_prices():
 
 
 def test_caches(tmp_path):
-    assert caches(tmp_path) == ()
+    assert cache_sizes(tmp_path) == ()
     for level, kind, size in [("1", "Data", "48K"), ("1", "Instruction", "32K")]:
         write_cache(tmp_path / f"index{kind}", level, kind, size)
     write_cache(tmp_path / "index2", "2", "Unified", "1024K")
     (tmp_path / "index3").mkdir()
-    assert caches(tmp_path) == (48 * 1024, 2**20)
+    assert cache_sizes(tmp_path) == (48 * 1024, 2**20)
 
 
 def write_cache(folder, level, kind, size):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minijax.kernels.ir import Affine, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, fold, load
+from minijax.kernels.loop_nests import Kernel, fold_node, load_node
 from minijax.llvm.targets import forced_target, kernel_function
 
 F32 = np.dtype("float32")
@@ -16,8 +16,8 @@ def sums_of_columns(rows, columns, groups=1):
     """A kernel that adds up the columns of some matrices."""
     size = rows * columns
     x, out = Parameter("x", F32, groups * size), Parameter("out", F32, groups * columns)
-    a = load(x, Affine(0, (size, 1, columns)))
-    total = fold("add", (2,), a)
+    a = load_node(x, Affine(0, (size, 1, columns)))
+    total = fold_node("add", (2,), a)
     stores = (Store(out, Affine(0, (columns, 1, 0)), total),)
     return Kernel("sums", (groups, columns, rows), (x, out), (a, total), stores)
 

@@ -8,12 +8,12 @@ import pytest
 from llvmlite import binding
 
 from minijax import jit
-from minijax.kernels.ir import Affine, Parameter, Store, in_registers
-from minijax.kernels.loop_nests import Kernel, apply, fold, load
-from minijax.llvm.codegen import module_text
-from minijax.llvm.targets import forced_target, kernel_function, prepared
-from minijax.llvm.vectors import Elements, read_own, write_own
-from minijax.threads.parallel_loops import outermost, range_function, unit_of
+from minijax.kernels.ir import Affine, Parameter, Store, compute_dtype
+from minijax.kernels.loop_nests import Kernel, fold_node, load_node, op_node
+from minijax.llvm.codegen import module_ir
+from minijax.llvm.targets import forced_target, kernel_function, optimize_module
+from minijax.llvm.vectors import ElementEmitter, emit_scratch_load, emit_scratch_store
+from minijax.threads.parallel_loops import grain_unit, parallel_loop, range_function
 from tests import mutants, vector_cases
 from tests.array_cases import dtype_of
 
@@ -24,8 +24,8 @@ def product(rows, columns):
     """A kernel: a matrix times a vector."""
     x, y = Parameter("x", F32, rows * columns), Parameter("y", F32, columns)
     out = Parameter("out", F32, rows)
-    a, b = load(x, Affine(0, (columns, 1))), load(y, Affine(0, (0, 1)))
-    total = fold("add", (1,), c := apply("mul", a, b))
+    a, b = load_node(x, Affine(0, (columns, 1))), load_node(y, Affine(0, (0, 1)))
+    total = fold_node("add", (1,), c := op_node("mul", a, b))
     stores = (Store(out, Affine(0, (1, 0)), total),)
     return Kernel("dot", (rows, columns), (x, y, out), (a, b, c, total), stores)
 
@@ -46,11 +46,11 @@ def test_a_long_vector_is_loaded_again_for_each_row():
 
 def test_own_memory_is_read_when_it_is_asked_for():
     """What a function keeps changes: it is loaded behind each store."""
-    f = Elements(Kernel("example", (8,), (), (), ()))
+    f = ElementEmitter(Kernel("example", (8,), (), (), ()))
     f.indices, f.axis, f.lanes, f.live = {0: 0}, 0, 8, 8
     for value in ("%a", "%b"):
-        write_own(f, "row", F32, Affine(0, (1,)), 8, value, 8)
-        read_own(f, "row", F32, Affine(0, (1,)), 8, 8)
+        emit_scratch_store(f, "row", F32, Affine(0, (1,)), 8, value, 8)
+        emit_scratch_load(f, "row", F32, Affine(0, (1,)), 8, 8)
     found = [line.split()[2] for line in f.lines if " = load" in line]
     assert len(found) == 2
 
@@ -76,7 +76,7 @@ def avx512():
 
 def prepared_code(*functions):
     """LLVM's module of functions for a processor with AVX-512, and its assembly."""
-    module, machine = prepared(binding, module_text(functions), avx512())
+    module, machine = optimize_module(binding, module_ir(functions), avx512())
     return str(module), machine.emit_assembly(module)
 
 
@@ -85,10 +85,10 @@ def converted(sizes, strides, old, new):
     size = math.prod(sizes)
     x, out = Parameter("x", old, size), Parameter("out", new, size)
     rows = tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
-    nodes = [load(x, Affine(0, rows))]
-    nodes.append(apply("abs", nodes[0]))
-    if nodes[0].dtype != in_registers(new):
-        nodes.append(apply("convert", nodes[-1], dtype=new))
+    nodes = [load_node(x, Affine(0, rows))]
+    nodes.append(op_node("abs", nodes[0]))
+    if nodes[0].dtype != compute_dtype(new):
+        nodes.append(op_node("convert", nodes[-1], dtype=new))
     first = -sum(min(stride, 0) * (n - 1) for stride, n in zip(strides, sizes))
     stores = (Store(out, Affine(first, tuple(strides)), nodes[-1]),)
     return Kernel("converted", tuple(sizes), (x, out), tuple(nodes), stores)
@@ -125,7 +125,7 @@ def test_the_last_number_of_a_row_is_stored_in_its_own_width(old, new):
     """LLVM 22 made of a mask with one lane a store of what a number was before."""
     old, new = dtype_of(old), dtype_of(new)
     for left in (1, 2, 3):
-        size = avx512().lanes(in_registers(old)) + left
+        size = avx512().lanes(compute_dtype(old)) + left
         function = kernel_function(converted((size,), (1,), old, new), "k", avx512())
         ends = ends_of_stores(prepared_code(function)[1])
         assert max(ends) == (size if left == 1 else size - left) * new.itemsize
@@ -134,8 +134,8 @@ def test_the_last_number_of_a_row_is_stored_in_its_own_width(old, new):
 def lone_lanes(kernel):
     """Stores of a kernel, and of its parts for threads, with a mask of one lane."""
     functions = [kernel_function(kernel, "k", avx512())]
-    if loop := outermost(kernel, avx512()):
-        functions.append(range_function(kernel, "part", avx512(), unit_of(loop)))
+    if loop := parallel_loop(kernel, avx512()):
+        functions.append(range_function(kernel, "part", avx512(), grain_unit(loop)))
     module = prepared_code(*functions)[0]
     found = re.findall(r"@llvm.masked.store\S+\(.*<((?:i1 \w+(?:, )?)+)>\)", module)
     assert len(found) == module.count("call void @llvm.masked.store")

@@ -10,16 +10,16 @@ import pytest
 from minijax.collectives import all_reduce as exchange_steps
 from minijax.llvm.targets import host_target
 from minijax.matmul import gemm
-from minijax.matmul.gemm import Tile
+from minijax.matmul.gemm import MicroTile
 from minijax.pytrees.registry import _namedtuple_kind, node_kinds
-from minijax.rematerialization.caching import made_once
+from minijax.rematerialization.caching import memoize
 from minijax.sharding import Mesh, NamedSharding, PartitionSpec
 from minijax.sharding import named_sharding as named_shardings
 from minijax.sorting import radix_sort as radix
 from minijax.windows import convolution_tiles as tap_products
 
 FLOAT, TARGET = np.dtype("float32"), host_target()
-TILE = Tile(2, 2, 8, FLOAT)
+TILE = MicroTile(2, 2, 8, FLOAT)
 MAKERS = {
     "products": (gemm, "library", "TargetLibrary", (FLOAT, TARGET)),
     "sorting": (radix, "sort_library", "TargetLibrary", (4, TARGET)),
@@ -59,7 +59,7 @@ def test_a_library_is_made_once(name, monkeypatch):
     monkeypatch.setattr(module, library, Slow)
     monkeypatch.setattr(module, "make_known", lambda *args: None, raising=False)
     make = getattr(module, maker)
-    fresh = made_once(make.__wrapped__.__wrapped__)  # without what was made before
+    fresh = memoize(make.__wrapped__.__wrapped__)  # without what was made before
     found = in_threads(lambda: fresh(*key))
     assert len(made) == 1 and len({*map(id, found)}) == 1 and len(found) == 8
     assert fresh(*key) is found[0]
@@ -67,7 +67,7 @@ def test_a_library_is_made_once(name, monkeypatch):
 
 def test_results_of_none_are_kept_and_other_keys_are_others():
     calls = []
-    made = made_once(lambda *key: calls.append(key))
+    made = memoize(lambda *key: calls.append(key))
     assert made(1) is made(1) is made(2) is None and calls == [(1,), (2,)]
 
 

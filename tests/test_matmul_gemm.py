@@ -9,20 +9,25 @@ import pytest
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.kernels.lowering import lower
-from minijax.llvm.codegen import module_text
-from minijax.llvm.instructions import LLVMFunction
+from minijax.llvm.codegen import module_ir
+from minijax.llvm.instructions import FunctionBuilder
 from minijax.llvm.targets import TargetLibrary, forced_target, host_target
 from minijax.matmul.gemm import (
-    LIMITS,
-    Limits,
-    address,
-    function,
-    library,
-    name_of_gemm,
-    tile_of,
-    workspace,
+    BLOCK_SIZES,
+    BlockSizes,
+    gemm_address,
+    gemm_function,
+    gemm_library,
+    gemm_name,
+    micro_tile_for,
+    packed_panel_bytes,
 )
-from minijax.matmul.lowering import Product, halves_of, signature, write_call
+from minijax.matmul.lowering import (
+    Matmul,
+    emit_gemm_calls,
+    gemm_signature,
+    split_halves,
+)
 
 LONG = np.dtype("int32")
 
@@ -41,16 +46,18 @@ SIZES = [1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 24, 31, 32, 33, 48, 64, 70, 100, 1
 
 
 # With blocks as small as these, every loop over blocks has several turns.
-TINY = Limits(8, 24, 96)
+TINY = BlockSizes(8, 24, 96)
 
 
-def machine_code(dtype, target, limits=LIMITS, pairs=False):
+def machine_code(dtype, target, limits=BLOCK_SIZES, pairs=False):
     """The function, whose code is for this computer whatever the target is."""
-    text = module_text([function(dtype, target, limits, pairs)])
+    text = module_ir([gemm_function(dtype, target, limits, pairs)])
     made = TargetLibrary(text, host_target())
     number, pointer = ctypes.c_int64, ctypes.c_void_p
-    kinds = [number if x == "i64" else pointer for x in signature(dtype).split(", ")]
-    found = made.engine.get_function_address(name_of_gemm(dtype, pairs))
+    kinds = [
+        number if x == "i64" else pointer for x in gemm_signature(dtype).split(", ")
+    ]
+    found = made.engine.get_function_address(gemm_name(dtype, pairs))
     run = ctypes.CFUNCTYPE(None, *kinds)(found)
     run.library, run.limits = made, limits
     return run
@@ -66,7 +73,7 @@ def garbage(size):
 def multiply(run, a, b, c):
     """Call machine code; check that nothing is written beyond the workspace."""
     (batch, m, n), k = c.shape, a.shape[2]
-    space = garbage(workspace((batch, m, n, k), c.dtype, run.limits))
+    space = garbage(packed_panel_bytes((batch, m, n, k), c.dtype, run.limits))
     space[-16:] = 77
     args = [
         item
@@ -108,7 +115,7 @@ def check(run, rng, sizes, dtype, hows=(0, 0)):
     assert (around == 99).all()
 
 
-@pytest.mark.parametrize("limits", [LIMITS, TINY], ids=["", "tiny"])
+@pytest.mark.parametrize("limits", [BLOCK_SIZES, TINY], ids=["", "tiny"])
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
 def test_random_sizes(dtype, target, limits):
@@ -119,7 +126,7 @@ def test_random_sizes(dtype, target, limits):
         check(run, rng, sizes, dtype, rng.integers(0, 3, 2))
 
 
-@pytest.mark.parametrize("limits", [LIMITS, TINY], ids=["", "tiny"])
+@pytest.mark.parametrize("limits", [BLOCK_SIZES, TINY], ids=["", "tiny"])
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 def test_pairs(target, limits):
     rng, run = np.random.default_rng(7), machine_code(LONG, target, limits, pairs=True)
@@ -133,7 +140,7 @@ def test_pairs(target, limits):
         around = np.full((1, m + 2, n + 5), 99, "int32")
         c = around[:, 1:-1, 2:-3]
         multiply(run, a, b, c)
-        assert (c == sum(map(np.matmul, halves_of(a), halves_of(b)))).all()
+        assert (c == sum(map(np.matmul, split_halves(a), split_halves(b)))).all()
         c[...] = 99
         assert (around == 99).all()
 
@@ -142,10 +149,10 @@ def test_pairs(target, limits):
 @pytest.mark.parametrize(
     "sizes",
     [
-        (1, LIMITS.rows + 1, 40, 20),
-        (1, 2 * LIMITS.rows - 1, 150, LIMITS.depth + 1),
-        (1, 30, LIMITS.columns + 3, 40),
-        (1, 13, 5, 3 * LIMITS.depth + 2),
+        (1, BLOCK_SIZES.rows + 1, 40, 20),
+        (1, 2 * BLOCK_SIZES.rows - 1, 150, BLOCK_SIZES.depth + 1),
+        (1, 30, BLOCK_SIZES.columns + 3, 40),
+        (1, 13, 5, 3 * BLOCK_SIZES.depth + 2),
         (2, 150, 150, 300),
     ],
 )
@@ -172,7 +179,7 @@ def test_what_is_no_number_stays_in_its_row_and_column():
 def test_tiles_fill_the_registers():
     for target in TARGETS:
         for dtype in map(np.dtype, ("float32", "float64", "int8")):
-            rows, vectors, lanes, *_ = tile = tile_of(dtype, target)
+            rows, vectors, lanes, *_ = tile = micro_tile_for(dtype, target)
             assert lanes * dtype.itemsize == target.vector_bytes
             assert rows * vectors + vectors + 1 <= target.registers
             assert rows % 4 == tile.columns % 4 == 0
@@ -180,13 +187,13 @@ def test_tiles_fill_the_registers():
 
 def test_made_once():
     dtype = np.dtype("float32")
-    assert library(dtype, host_target()) is library(dtype, host_target())
-    assert address(dtype, host_target())
+    assert gemm_library(dtype, host_target()) is gemm_library(dtype, host_target())
+    assert gemm_address(dtype, host_target())
 
 
 @pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
 def test_compiles_for_forced_targets(kind):
-    text = module_text([function(np.dtype("float32"), forced_target(kind))])
+    text = module_ir([gemm_function(np.dtype("float32"), forced_target(kind))])
     widest = {"plain": "xmm", "avx2": "ymm", "avx512": "zmm"}[kind]
     assert widest in TargetLibrary(text, forced_target(kind)).assembly
 
@@ -206,12 +213,12 @@ def test_call_of_a_step(shapes, numbers):
     x, y = (rng.normal(size=shape).astype(dtype) for shape in shapes)
     program = make_jaxpr(lambda x, y: lax.dot_general(x, y, numbers))(x, y)
     [step] = lower(program).steps
-    assert isinstance(step, Product)
-    f = LLVMFunction()
-    write_call(f, step, ["%a", "%b", "%c"], "%space")
+    assert isinstance(step, Matmul)
+    f = FunctionBuilder()
+    emit_gemm_calls(f, step, ["%a", "%b", "%c"], "%space")
     head = "define void @run(i8* %a, i8* %b, i8* %c, i8* %space) {"
     caller = "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
-    text = module_text([function(dtype, host_target())])
+    text = module_ir([gemm_function(dtype, host_target())])
     made = TargetLibrary(f"{text}\n\n{caller}", host_target())
     run, out = made.function("run", 4), np.empty(program.out_avals[0].shape, dtype)
     space = garbage(step.workspace)

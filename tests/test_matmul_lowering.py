@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax.kernels.lowering import Evaluate, Launch, lower
-from minijax.matmul.lowering import Product
+from minijax.matmul.lowering import Matmul
 from tests.kernel_cases import alike
 
 KINDS = [
@@ -33,7 +33,7 @@ def random(shape, dtype="float32", seed=0):
 def names(f, *args):
     """What the steps of a function are called."""
     return [
-        "product" if isinstance(step, Product) else step.kernel.name
+        "product" if isinstance(step, Matmul) else step.kernel.name
         for step in steps(f, *args)
         if not isinstance(step, Evaluate)
     ]
@@ -193,7 +193,7 @@ def test_short_integers_wrap(kinds):
 
     for m, k, n in ((20, 33, 17), (17, 64, 31), (40, 9, 33)):
         x, y = extremes((m, k), kinds[0]), extremes((k, n), kinds[1], 1)
-        [step] = [s for s in steps(f, x, y) if isinstance(s, Product)]
+        [step] = [s for s in steps(f, x, y) if isinstance(s, Matmul)]
         assert step.pairs == ((*kinds, preferred) in SHORT)
         exact = np.asarray(x).astype(np.int64) @ np.asarray(y).astype(np.int64)
         for backend in ("kernels", "llvm"):

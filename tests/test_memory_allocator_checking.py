@@ -7,9 +7,9 @@ import pytest
 import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.kernels.lowering import lower
-from minijax.memory.aliasing import Place
+from minijax.memory.aliasing import BufferLocation
 from minijax.memory.allocator import PlanError, check_plan
-from minijax.memory.buffer_assignment import plan
+from minijax.memory.buffer_assignment import plan_memory
 from tests import memory_cases
 
 
@@ -19,7 +19,7 @@ def good(donated=()):
         b = a * y
         return (b + a)[:7] * 2.0, b.sum()
 
-    return plan(lower(make_jaxpr(f)(jnp.ones(9), jnp.ones(9))), donated)
+    return plan_memory(lower(make_jaxpr(f)(jnp.ones(9), jnp.ones(9))), donated)
 
 
 def changed(found, **places):
@@ -39,10 +39,10 @@ def complaints():
     arena = [buffer for buffer, place in found.places.items() if place.kind == "arena"]
     a, b = [buffer.name for buffer in arena if buffer.size == 9][:2]
     yield "not there|may not write", changed(found, **{b: found.places[arena[0]]})
-    yield "is at 8 of", changed(found, **{a: Place("arena", 8)})
-    yield "is at 6400 of", changed(found, **{a: Place("arena", 6400)})
-    yield "not ours", changed(found, **{a: Place("input", 0)})
-    yield "not ours", changed(found, **{a: Place("constant", 0)})
+    yield "is at 8 of", changed(found, **{a: BufferLocation("arena", 8)})
+    yield "is at 6400 of", changed(found, **{a: BufferLocation("arena", 6400)})
+    yield "not ours", changed(found, **{a: BufferLocation("input", 0)})
+    yield "not ours", changed(found, **{a: BufferLocation("constant", 0)})
     missing = {
         buffer: place for buffer, place in found.places.items() if buffer.name != a
     }
@@ -56,7 +56,7 @@ def test_wrong_plans(words, found):
 
 
 def test_in_place_has_to_be_agreed():
-    chain = plan(lower(make_jaxpr(lambda x: jnp.sin(jnp.exp(x)))(jnp.ones(9))))
+    chain = plan_memory(lower(make_jaxpr(lambda x: jnp.sin(jnp.exp(x)))(jnp.ones(9))))
     check_plan(chain)
     with pytest.raises(PlanError, match="may not write"):
         check_plan(dataclasses.replace(chain, in_place={}))
@@ -67,7 +67,7 @@ def test_two_results_of_a_step_apart():
     program = next(
         s for s in seeds if any(step.kernel.name == "pair" for step in s.steps)
     )
-    found = plan(program)
+    found = plan_memory(program)
     [first, second] = next(s for s in program.steps if s.kernel.name == "pair").writes
     with pytest.raises(PlanError):
         check_plan(changed(found, **{second.name: found.places[first]}))
@@ -81,8 +81,10 @@ def test_an_operand_in_the_workspace():
     step = Working()
     step.reads = [program.steps[0].writes[0]]
     program.steps.insert(1, step)
-    found = check_plan(plan(program))
+    found = check_plan(plan_memory(program))
     [buffer] = step.reads
-    wrong = changed(found, **{buffer.name: Place("arena", found.workspaces[1])})
+    wrong = changed(
+        found, **{buffer.name: BufferLocation("arena", found.workspaces[1])}
+    )
     with pytest.raises(PlanError):
         check_plan(wrong)

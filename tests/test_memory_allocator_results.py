@@ -15,13 +15,13 @@ from minijax.arrays.array import ArrayImpl, ShapedArray
 from minijax.arrays.dtypes import config
 from minijax.memory import allocator as result_memory
 from minijax.memory.allocator import (
-    Heap,
-    Pages,
-    Pool,
-    block,
-    empty,
-    exclusive,
-    given,
+    BlockPool,
+    HeapBlock,
+    HugePageBlock,
+    allocate_block,
+    donated_buffer,
+    is_sole_owner,
+    pooled_empty,
     size_class,
 )
 
@@ -31,13 +31,13 @@ FLOAT = np.dtype("float32")
 @pytest.fixture
 def pool(monkeypatch):
     """A pool of this test's own."""
-    mine = Pool()
+    mine = BlockPool()
     monkeypatch.setattr(result_memory, "pool", mine)
     return mine
 
 
 def array(shape=(8,)):
-    return ArrayImpl(empty(shape, FLOAT), ShapedArray(shape, FLOAT))
+    return ArrayImpl(pooled_empty(shape, FLOAT), ShapedArray(shape, FLOAT))
 
 
 def address(buffer):
@@ -46,11 +46,11 @@ def address(buffer):
 
 @pytest.mark.parametrize("size", [0, 1, 64, 1000, 5_000_000])
 def test_aligned(size):
-    memory = block(size)
+    memory = allocate_block(size)
     assert isinstance(
-        memory, Pages if size > 4_000_000 and os.name == "posix" else Heap
+        memory, HugePageBlock if size > 4_000_000 and os.name == "posix" else HeapBlock
     )
-    buffer = empty((size,), np.dtype("uint8"))
+    buffer = pooled_empty((size,), np.dtype("uint8"))
     assert address(buffer) % 64 == 0 and buffer.flags.c_contiguous
     buffer[...] = 7
     assert buffer.sum(dtype=int) == 7 * size
@@ -64,12 +64,12 @@ def test_size_classes_waste_little():
 
 def test_without_large_pages(monkeypatch):
     monkeypatch.delattr(result_memory.mmap, "MAP_PRIVATE")
-    assert isinstance(block(5_000_000), Heap)
+    assert isinstance(allocate_block(5_000_000), HeapBlock)
 
 
 def test_an_advice_that_is_not_understood(monkeypatch):
     monkeypatch.setattr(result_memory.mmap, "MADV_HUGEPAGE", 12345, raising=False)
-    assert isinstance(block(5_000_000), Pages)
+    assert isinstance(allocate_block(5_000_000), HugePageBlock)
 
 
 def test_memory_is_used_again(pool):
@@ -103,7 +103,7 @@ def test_what_somebody_holds_is_not_used_again(name, pool):
     shares = name not in ("a slice", "a shape")  # these may be copies
     del x
     for _ in range(5):
-        other = empty((8,), FLOAT)
+        other = pooled_empty((8,), FLOAT)
         assert not shares or address(other) != before
         other[:] = -1
         if isinstance(holder, ArrayImpl):
@@ -121,13 +121,13 @@ def test_a_cycle_holds_as_well(pool):
     del x, cycle
     gc.disable()
     try:
-        assert address(empty((8,), FLOAT)) != before
+        assert address(pooled_empty((8,), FLOAT)) != before
     finally:
         gc.enable()
 
 
 def test_what_is_kept_is_bounded():
-    pool = Pool(limit=1000, each=4)
+    pool = BlockPool(limit=1000, each=4)
     for _ in range(3):
         held = [pool.take(64) for _ in range(9)]
         held += [pool.take(200), pool.take(900), pool.take(5000)]
@@ -136,7 +136,7 @@ def test_what_is_kept_is_bounded():
 
 
 def test_large_blocks_are_kept_once_they_were_missed():
-    pool = Pool(limit=8000)
+    pool = BlockPool(limit=8000)
     held = [pool.take(2000) for _ in range(4)]
     assert pool.total == 0
     del held[1:]
@@ -148,7 +148,7 @@ def test_large_blocks_are_kept_once_they_were_missed():
 
 
 def test_results_in_turn_have_two_blocks():
-    pool, found = Pool(limit=8000), []
+    pool, found = BlockPool(limit=8000), []
     for _ in range(12):
         result = pool.take(2000)  # the last one is held until here
         found.append(id(result))
@@ -156,7 +156,7 @@ def test_results_in_turn_have_two_blocks():
 
 
 def test_what_is_kept_can_be_given_back():
-    pool = Pool(limit=2**20)
+    pool = BlockPool(limit=2**20)
     held = pool.take(1000)
     pool.take(5000)
     pool.clear()
@@ -193,11 +193,11 @@ def test_a_pool_that_finds_no_memory_gives_its_own_back(monkeypatch, pool):
     def scarce(size):
         if pool.kept:
             raise OSError(12, "Cannot allocate memory")
-        return block(size)
+        return allocate_block(size)
 
     array()
     assert pool.kept
-    monkeypatch.setattr(result_memory, "block", scarce)
+    monkeypatch.setattr(result_memory, "allocate_block", scarce)
     assert array((1000,)).shape == (1000,)
 
 
@@ -231,7 +231,7 @@ def test_threads(pool):
 
     def work(mark):
         for _ in range(300):
-            buffers = [empty((16,), FLOAT) for _ in range(3)]
+            buffers = [pooled_empty((16,), FLOAT) for _ in range(3)]
             for buffer in buffers:
                 buffer[:] = mark
             mark += 0.5
@@ -267,51 +267,53 @@ print(x.min(), x.max())
 
 def test_exclusive():
     x = array()
-    assert exclusive(x)
+    assert is_sole_owner(x)
     for name, look in HOLDERS.items():
         if name not in ("the array", "a list"):
             holder = look(x)
-            assert exclusive(x) == (
+            assert is_sole_owner(x) == (
                 name in ("a slice",) and holder._buffer.base is None
             ), name
             del holder
     gc.collect()
-    assert exclusive(x)
+    assert is_sole_owner(x)
     shared = ArrayImpl(x._buffer, x.aval)
-    assert not exclusive(x) and not exclusive(shared)
+    assert not is_sole_owner(x) and not is_sole_owner(shared)
 
 
 def test_exclusive_but_not_ours():
     ours = ArrayImpl(np.ones(8, FLOAT), ShapedArray((8,), FLOAT))
-    assert exclusive(ours)
+    assert is_sole_owner(ours)
     whole = np.arange(8, dtype=FLOAT)
-    assert not exclusive(ArrayImpl(whole, ShapedArray((8,), FLOAT)))  # we hold it
-    assert not exclusive(ArrayImpl(whole[2:], ShapedArray((6,), FLOAT)))
+    assert not is_sole_owner(ArrayImpl(whole, ShapedArray((8,), FLOAT)))  # we hold it
+    assert not is_sole_owner(ArrayImpl(whole[2:], ShapedArray((6,), FLOAT)))
     column = np.ones((4, 4), FLOAT).T
-    assert not exclusive(ArrayImpl(column, ShapedArray((4, 4), FLOAT)))
-    assert not exclusive(
+    assert not is_sole_owner(ArrayImpl(column, ShapedArray((4, 4), FLOAT)))
+    assert not is_sole_owner(
         ArrayImpl(np.frombuffer(b"abcd" * 8, FLOAT), ShapedArray((8,), FLOAT))
     )
 
 
 def test_given():
     x = jnp.arange(3.0) + 0
-    buffer = given(x)
+    buffer = donated_buffer(x)
     assert buffer is x._buffer and buffer.flags.writeable
     view = np.asarray(x)
     del buffer
-    assert given(x) is not x._buffer and np.array_equal(given(x), view)
+    assert donated_buffer(x) is not x._buffer and np.array_equal(
+        donated_buffer(x), view
+    )
     numbers = np.arange(3, dtype=FLOAT)
-    assert given(numbers) is not numbers and given(2.0).shape == ()
+    assert donated_buffer(numbers) is not numbers and donated_buffer(2.0).shape == ()
 
 
 def test_a_view_that_is_alone_with_its_owner():
     x = ArrayImpl(np.arange(8, dtype=FLOAT).reshape(2, 4), ShapedArray((2, 4), FLOAT))
     owner = x._buffer.base
-    assert not exclusive(x)
+    assert not is_sole_owner(x)
     del owner
-    assert exclusive(x) and given(x).flags.writeable
+    assert is_sole_owner(x) and donated_buffer(x).flags.writeable
     copy = np.asarray(x)[:1]
-    assert not exclusive(x)
+    assert not is_sole_owner(x)
     del copy
-    assert exclusive(x)
+    assert is_sole_owner(x)

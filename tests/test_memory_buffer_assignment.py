@@ -3,14 +3,14 @@
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.kernels.lowering import lower
-from minijax.memory.aliasing import Place
-from minijax.memory.buffer_assignment import memory_stats, plan
+from minijax.memory.aliasing import BufferLocation
+from minijax.memory.buffer_assignment import memory_stats, plan_memory
 
 
 def test_text():
     program = lower(make_jaxpr(lambda x: jnp.sin(jnp.exp(x) * x) + x)(jnp.ones(100)))
     assert (
-        str(plan(program))
+        str(plan_memory(program))
         == """\
 0 bytes in the arena
 m0:f32[100]  input 0   before to step 3
@@ -25,13 +25,13 @@ def test_dialect():
     f = jit(lambda x, y: (x - y) * 2.0, donate_argnums=0)
     text = f.lower(jnp.ones(9), jnp.ones(9)).as_text("memory")
     assert text.splitlines()[-1].endswith("input 0  step 0 to after   over m0")
-    assert str(Place("arena", 64)) == "arena 64"
+    assert str(BufferLocation("arena", 64)) == "arena 64"
 
 
 def test_sums():
     x = jnp.ones(1000)
     program = lower(make_jaxpr(lambda x, y: (x - (s := x.sum()), s))(x, x))
-    stats = memory_stats(plan(program, (True, False)), b"code")
+    stats = memory_stats(plan_memory(program, (True, False)), b"code")
     assert stats.argument_size_in_bytes == 8000 and stats.output_size_in_bytes == 4004
     assert stats.alias_size_in_bytes == 4000 and stats.generated_code_size_in_bytes == 4
     assert stats.temp_size_in_bytes == 0

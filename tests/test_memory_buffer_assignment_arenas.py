@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from minijax.memory.buffer_assignment import ALIGNMENT, Arena, rounded
+from minijax.memory.buffer_assignment import ALIGNMENT, Arena, align_up
 
 
 def test_rounded():
-    assert [rounded(n) for n in (0, 1, 64, 65)] == [0, 64, 64, 128]
+    assert [align_up(n) for n in (0, 1, 64, 65)] == [0, 64, 64, 128]
 
 
 def test_the_smallest_gap_that_fits():

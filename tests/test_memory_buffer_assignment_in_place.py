@@ -5,11 +5,11 @@ import pytest
 
 from minijax.kernels.builder import Buffer
 from minijax.kernels.ir import Affine, Guard, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, fold, interpret, load
+from minijax.kernels.loop_nests import Kernel, fold_node, interpret, load_node, op_node
 from minijax.kernels.lowering import Launch
 from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
-from minijax.memory.aliasing import in_one_buffer
+from minijax.memory.aliasing import alias_launch_buffers
 from minijax.memory.buffer_assignment import may_overwrite
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")
@@ -33,8 +33,8 @@ def may(step, old="x", new="out"):
 
 
 def test_element_by_element():
-    a, b = load(X, ROWS), load(Y, ROWS)
-    step = launch([a, b, c := apply("add", a, b)], [(OUT, ROWS, c)])
+    a, b = load_node(X, ROWS), load_node(Y, ROWS)
+    step = launch([a, b, c := op_node("add", a, b)], [(OUT, ROWS, c)])
     assert may(step, "x") and may(step, "y") and not may(step, "sum")
 
 
@@ -42,26 +42,26 @@ def test_element_by_element():
     "place", [Affine(23, (-6, -1)), Affine(0, (6, 0)), Affine(0, (0, 1))]
 )
 def test_not_if_elements_are_read_elsewhere(place):
-    a, b = load(X, place), load(Y, ROWS)
-    step = launch([a, b, c := apply("add", a, b)], [(OUT, ROWS, c)])
+    a, b = load_node(X, place), load_node(Y, ROWS)
+    step = launch([a, b, c := op_node("add", a, b)], [(OUT, ROWS, c)])
     assert not may(step, "x") and may(step, "y")
 
 
 def test_not_if_some_are_read_elsewhere_as_well():
-    a, b = load(X, ROWS), load(X, Affine(5, (6, -1)))
-    assert not may(launch([a, b, c := apply("add", a, b)], [(OUT, ROWS, c)]))
+    a, b = load_node(X, ROWS), load_node(X, Affine(5, (6, -1)))
+    assert not may(launch([a, b, c := op_node("add", a, b)], [(OUT, ROWS, c)]))
 
 
 def test_not_with_guards():
     guard = Guard(Affine(-1, (1, 0)), 2)
-    a = load(X, ROWS, [guard])
-    assert not may(launch([a, c := apply("neg", a)], [(OUT, ROWS, c)]))
+    a = load_node(X, ROWS, [guard])
+    assert not may(launch([a, c := op_node("neg", a)], [(OUT, ROWS, c)]))
 
 
 def test_a_fold_must_be_over_before_the_first_store():
-    a = load(X, ROWS)
-    total = fold("add", (1,), a)
-    centred, negative = apply("sub", a, total), apply("neg", a)
+    a = load_node(X, ROWS)
+    total = fold_node("add", (1,), a)
+    centred, negative = op_node("sub", a, total), op_node("neg", a)
     assert may(launch([a, total, centred], [(OUT, ROWS, centred)]))
     row = Affine(0, (1, 0))
     stores = [(OUT, ROWS, negative), (SUM, row, total)]
@@ -69,12 +69,12 @@ def test_a_fold_must_be_over_before_the_first_store():
 
 
 def test_two_results_that_wait_for_different_folds():
-    a = load(X, ROWS)
+    a = load_node(X, ROWS)
     nodes = [
         a,
-        b := fold("max", (1,), a),
-        c := apply("sub", a, b),
-        d := apply("neg", a),
+        b := fold_node("max", (1,), a),
+        c := op_node("sub", a, b),
+        d := op_node("neg", a),
     ]
     other = Parameter("sum", FLOAT, 24)
     assert may(launch(nodes, [(OUT, ROWS, c)]))
@@ -83,8 +83,8 @@ def test_two_results_that_wait_for_different_folds():
 
 
 def test_two_results_in_one_sweep():
-    a, b = load(X, ROWS), load(Y, ROWS)
-    nodes = [a, b, c := apply("add", a, b), d := apply("mul", a, b)]
+    a, b = load_node(X, ROWS), load_node(Y, ROWS)
+    nodes = [a, b, c := op_node("add", a, b), d := op_node("mul", a, b)]
     other = Parameter("sum", FLOAT, 24)
     step = launch(nodes, [(OUT, ROWS, c), (other, ROWS, d)])
     assert may(step, "x") and may(step, "y")
@@ -92,33 +92,33 @@ def test_two_results_in_one_sweep():
 
 def test_parts_of_complex_numbers():
     even, odd = Affine(0, (6, 2)), Affine(1, (6, 2))
-    a, b = load(X, even), load(X, odd)
-    nodes = [a, b, c := apply("neg", b)]
+    a, b = load_node(X, even), load_node(X, odd)
+    nodes = [a, b, c := op_node("neg", b)]
     assert may(launch(nodes, [(OUT, even, c), (OUT, odd, a)], (4, 3)))
     assert not may(launch(nodes, [(OUT, even, c)], (4, 3)))
     shifted = Affine(2, (6, 2))
     assert not may(
-        launch([a, c := apply("neg", a)], [(OUT, even, c), (OUT, shifted, c)], (3, 2))
+        launch([a, c := op_node("neg", a)], [(OUT, even, c), (OUT, shifted, c)], (3, 2))
     )
 
 
 def test_not_with_another_dtype_or_size():
-    a = load(X, ROWS)
+    a = load_node(X, ROWS)
     wide = Buffer("wide", INT, 24)
-    step = launch([a, c := apply("neg", a)], [(OUT, ROWS, c)])
+    step = launch([a, c := op_node("neg", a)], [(OUT, ROWS, c)])
     assert not may_overwrite(step, wide, BUFFERS["out"])
     assert not may_overwrite(object(), BUFFERS["x"], BUFFERS["out"])
 
 
 def softmax_like():
-    a = load(X, ROWS)
-    nodes = [a, total := fold("max", (1,), a), c := apply("sub", a, total)]
+    a = load_node(X, ROWS)
+    nodes = [a, total := fold_node("max", (1,), a), c := op_node("sub", a, total)]
     return launch(nodes, [(OUT, ROWS, c)])
 
 
 def test_one_buffer_for_both():
     step = softmax_like()
-    merged = in_one_buffer(step, [(BUFFERS["x"], BUFFERS["out"])])
+    merged = alias_launch_buffers(step, [(BUFFERS["x"], BUFFERS["out"])])
     assert merged.buffers == [BUFFERS["out"]] and merged.kernel.parameters == (OUT,)
     assert "load out[6*i + j]" in str(merged.kernel)
     assert merged.kernel.label != step.kernel.label
@@ -126,7 +126,7 @@ def test_one_buffer_for_both():
 
 @pytest.mark.parametrize("run", ["interpreter", "llvm"])
 def test_the_same_numbers_in_one_buffer(run):
-    merged = in_one_buffer(softmax_like(), [(BUFFERS["x"], BUFFERS["out"])])
+    merged = alias_launch_buffers(softmax_like(), [(BUFFERS["x"], BUFFERS["out"])])
     numbers = np.random.default_rng(0).normal(size=(4, 6)).astype("float32")
     memory = numbers.reshape(-1).copy()
     if run == "llvm":

@@ -7,18 +7,18 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr
-from minijax.jitting.compilation import Interpreter, without_waste
+from minijax.jitting.compilation import Interpreter, dce_for_compilation
 from minijax.kernels.builder import Buffer
 from minijax.kernels.lowering import KernelProgram, lower
-from minijax.memory.aliasing import Place
+from minijax.memory.aliasing import BufferLocation
 from minijax.memory.allocator import PlannedProgram, check_plan
-from minijax.memory.buffer_assignment import plan, temporaries
+from minijax.memory.buffer_assignment import plan_memory, temporaries
 from tests import composition, corpus, memory_cases
 from tests.kernel_cases import alike
 
 
 def planned(f, *args, donated=()):
-    return check_plan(plan(lower(make_jaxpr(f)(*args)), donated))
+    return check_plan(plan_memory(lower(make_jaxpr(f)(*args)), donated))
 
 
 @pytest.mark.parametrize("block", range(6))
@@ -41,7 +41,9 @@ def test_compositions(name):
     for stack in [stacks[k] for k in rng.integers(0, len(stacks), 2)]:
         g = corpus.apply(composition.TABLE, stack, f)
         try:
-            closed = without_waste(make_jaxpr(lambda x, g=g: jnp.asarray(g(x)))(point))
+            closed = dce_for_compilation(
+                make_jaxpr(lambda x, g=g: jnp.asarray(g(x)))(point)
+            )
         except Exception:  # refused while it is written down
             continue
         program = Interpreted(closed)
@@ -65,7 +67,7 @@ def test_a_chain_lives_in_its_result():
 def test_a_result_in_a_donated_argument():
     found = planned(lambda w, g: (w - 0.1 * g, g.sum()), X, X, donated=(True, True))
     w, _ = found.program.inputs
-    assert found.places[found.program.outputs[0]] == Place("input", 0)
+    assert found.places[found.program.outputs[0]] == BufferLocation("input", 0)
     assert found.donated == (True, False)  # of the other one no result has the size
     [(number, pairs)] = found.in_place.items()
     assert pairs[-1] == (w, found.program.outputs[0]) or number >= 0
@@ -134,7 +136,7 @@ class Working:
 def test_workspaces():
     program = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(X))
     program.steps.insert(1, Working())
-    found = check_plan(plan(program))
+    found = check_plan(plan_memory(program))
     assert [*found.workspaces] == [1] and found.arena >= 128
 
 
@@ -146,7 +148,7 @@ def test_long_programs_take_no_quadratic_time():
 
     program = lower(make_jaxpr(f)(jnp.ones(3)))
     start = time.process_time()  # which does not run while others use the computer
-    found = plan(program)
+    found = plan_memory(program)
     assert time.process_time() - start < 20 and found.arena <= 128
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import minijax.numpy as jnp
 from minijax.core import Trace, current_trace, set_current_trace
-from minijax.numpy.array_methods import as_cut, as_places
-from minijax.numpy.operands import known_integer
+from minijax.numpy.array_methods import as_places, slice_limits
+from minijax.numpy.operands import concrete_int_or_none
 
 quick = settings(deadline=None, max_examples=200, derandomize=True)
 
@@ -89,7 +89,7 @@ def test_operations_stand_in_one_order():
     "integer", [1, np.int8(1), np.array(1), jnp.array(1), jnp.uint8(1), np.uint64(1)]
 )
 def test_integers_in_many_clothes(integer):
-    assert known_integer(integer) == 1
+    assert concrete_int_or_none(integer) == 1
     assert float(jnp.array([5.0, 7.0, 9.0])[integer]) == 7.0
     assert jnp.array([5.0, 7.0, 9.0])[integer:].tolist() == [7.0, 9.0]
 
@@ -98,15 +98,15 @@ def test_integers_in_many_clothes(integer):
     "other", [True, 1.0, "1", [1], np.array([1]), None, jnp.ones(())]
 )
 def test_what_is_no_integer(other):
-    assert known_integer(other) is None
+    assert concrete_int_or_none(other) is None
 
 
 def test_places_and_cuts():
     assert as_places(-1, 3) == 2
     assert as_places(slice(None, None, -2), 5) == range(4, -1, -2)
-    assert as_cut(2) == (2, 3, 1)
-    assert as_cut(range(4, -1, -2)) == (0, 5, 2)
-    assert as_cut(range(3, 1)) == (3, 3, 1)
+    assert slice_limits(2) == (2, 3, 1)
+    assert slice_limits(range(4, -1, -2)) == (0, 5, 2)
+    assert slice_limits(range(3, 1)) == (3, 3, 1)
 
 
 def test_iteration_goes_along_the_first_axis():

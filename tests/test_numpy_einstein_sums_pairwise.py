@@ -8,7 +8,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, jit, make_jaxpr, vmap
 from minijax.numpy import einstein_sums as paths
-from minijax.numpy.einstein_sums import letter, read_subscripts
+from minijax.numpy.einstein_sums import letter, parse_subscripts
 from minijax.test_util import check_grads
 from tests.commands import some
 from tests.einsum_cases import LONG, MISTAKES, SHAPES
@@ -134,10 +134,10 @@ def test_the_exact_search_is_exact():
         sizes = dict(zip(letters, map(int, rng.integers(1, 9, count + 1))))
         pairs = ["".join(pair) for pair in zip(letters, letters[1:])]
         text = ",".join(pairs) + f"->{letters[0]}{letters[-1]}"
-        found = read_subscripts(text, [(sizes[a], sizes[b]) for a, b in pairs])
+        found = parse_subscripts(text, [(sizes[a], sizes[b]) for a, b in pairs])
         terms, output = [*map(frozenset, pairs)], frozenset(found.output)
         path = paths.optimal_path(terms, output, sizes)
-        cost = sum(step.flops for step in paths.contractions(found, path))
+        cost = sum(step.flops for step in paths.contraction_list(found, path))
         assert cost == min(every_cost(terms, output, sizes))
 
 

@@ -11,7 +11,7 @@ from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax.jaxprs.checker import JaxprTypeError, check_jaxpr
 from minijax.jaxprs.pretty_printer import subjaxprs
 from minijax.passes.pipeline import passes, simplify
-from minijax.passes.rewriting import Sweep
+from minijax.passes.rewriting import JaxprRewriter
 from tests import corpus, mutants_passes, pass_programs
 from tests.commands import LONG, blocks
 from tests.pass_cases import adds_in_loops, difference, evaluated
@@ -399,9 +399,11 @@ def test_programs_go_with_those_who_hold_them():
 def test_work_grows_with_the_length_of_a_program(monkeypatch):
     """Each equation is looked at once, and no recursion is too deep."""
     looked_at = []
-    add = Sweep.add
+    add = JaxprRewriter.add
     monkeypatch.setattr(
-        Sweep, "add", lambda sweep, eqn: looked_at.append(eqn) or add(sweep, eqn)
+        JaxprRewriter,
+        "add",
+        lambda sweep, eqn: looked_at.append(eqn) or add(sweep, eqn),
     )
 
     def f(x):
@@ -443,16 +445,16 @@ def test_complex_products_do_not_commute():
 
 def test_conversions():
     """Each chain of two conversions, on the worst numbers of its first dtype."""
-    from minijax.arrays.dtypes import DTYPES
+    from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
     from tests.test_passes_simplification_identities import nasty
 
     with minijax.enable_x64(True), np.errstate(all="ignore"):
-        for first in DTYPES:
+        for first in SHORT_DTYPE_NAMES:
             x = jnp.asarray(nasty(first))
 
             def f(x):
                 with_all = []
-                for middle in DTYPES:
+                for middle in SHORT_DTYPE_NAMES:
                     y = lax.convert_element_type_p.bind(
                         x, new_dtype=middle, weak_type=False
                     )[0]
@@ -460,7 +462,7 @@ def test_conversions():
                         lax.convert_element_type_p.bind(
                             y, new_dtype=last, weak_type=False
                         )[0]
-                        for last in DTYPES
+                        for last in SHORT_DTYPE_NAMES
                     ]
                 return with_all
 

@@ -14,11 +14,11 @@ from minijax.jaxprs.jaxpr import abstractify, jaxpr_as_fun
 from minijax.passes.scan_reductions import (
     ADDITIVE,
     BILINEAR,
-    delay_sums,
-    sum_at_the_end,
+    run_with_sunk_sums,
+    sink_sums,
 )
-from minijax.rematerialization.jaxpr_transforms import effect_rules, stage
-from minijax.scans.scan import loop_with_sums
+from minijax.rematerialization.jaxpr_transforms import effect_rules, trace_flat_fun
+from minijax.scans.scan import accumulation_loop_hook
 from tests.transpose_cases import CASES, cases_of_products
 
 _random = np.random.default_rng(12)
@@ -47,7 +47,7 @@ def loop(body, counts, consts, carries, sums, xs, length):
 def run(body, counts, consts, carries, xs, length, delay=True):
     """Return the carries, the totals, the per-step results and the plan."""
     num_carry, num_sums = counts
-    plan = delay_sums(body, len(consts), num_carry, num_sums, length, delay)
+    plan = sink_sums(body, len(consts), num_carry, num_sums, length, delay)
     check_jaxpr(plan.body)
     zeros = [np.zeros(aval.shape, aval.dtype) for aval in plan.sum_avals]
     carries, sums, stacks = loop(
@@ -75,7 +75,7 @@ def by_hand(body, counts, consts, carries, xs, length):
 def same_both_ways(step, consts, carries, xs, num_sums, length=3):
     """Compare the two ways for a Python function; return the plan."""
     operands = [*consts, *carries, *(x[0] for x in xs)]
-    body = stage(step, list(map(abstractify, operands)))
+    body = trace_flat_fun(step, list(map(abstractify, operands)))
     counts = len(carries), num_sums
     expected = by_hand(body, counts, consts, carries, xs, length)
     for delay in (False, True):
@@ -167,7 +167,7 @@ def test_random_bodies(data):
 
         avals = [abstractify(v) for v in (const, carry)]
         avals += [ShapedArray(shape, "float64") for shape in (lhs, rhs)]
-        body = stage(step, avals)
+        body = trace_flat_fun(step, avals)
         results = [
             run(body, (1, 4), [const], [carry], xs, length, delay)[:3]
             for delay in (True, False)
@@ -197,9 +197,9 @@ def test_operations_on_sums(name):
         return result if isinstance(result, list) else [result]
 
     xs = [np.stack([x, 2 * x, -x]) for x in operands]
-    body = stage(step, list(map(abstractify, operands)))
+    body = trace_flat_fun(step, list(map(abstractify, operands)))
     totals = [run(body, (0, 1), [], [], xs, 3, delay)[1][0] for delay in (True, False)]
-    plan = delay_sums(body, 0, 0, 1, 3)
+    plan = sink_sums(body, 0, 0, 1, 3)
     assert bool(plan.sum_avals) == (body.out_avals[0].size == 0)
     np.testing.assert_allclose(*totals, rtol=1e-4, atol=1e-5)
 
@@ -216,7 +216,7 @@ def dot_of(x, y):
 
 
 def plan_of(step, *avals, consts=0, carries=0, sums=1, length=3):
-    return delay_sums(stage(step, avals), consts, carries, sums, length)
+    return sink_sums(trace_flat_fun(step, avals), consts, carries, sums, length)
 
 
 def f32(*shape):
@@ -285,7 +285,7 @@ def test_numbers_of_steps_that_wrap():
     def step(x):
         return [x]
 
-    plan = delay_sums(stage(step, [ShapedArray((), "int8")]), 1, 0, 1, 300)
+    plan = sink_sums(trace_flat_fun(step, [ShapedArray((), "int8")]), 1, 0, 1, 300)
     [total] = plan.totals([np.int8(3)], [], [], [], [])
     assert total == np.int8(300 * 3 % 256 - 256)
 
@@ -297,8 +297,8 @@ def test_no_steps(dtype):
     def step(const, x, y):
         return [dot_of(x, y), const, lax.mul(const, x), 2 * y]
 
-    body = stage(step, [ShapedArray((2, 3), dtype)] * 3)
-    plan = delay_sums(body, 1, 0, 4, 0)
+    body = trace_flat_fun(step, [ShapedArray((2, 3), dtype)] * 3)
+    plan = sink_sums(body, 1, 0, 4, 0)
     const = np.full((2, 3), np.inf if dtype == "float32" else 1).astype(dtype)
     nothing = [np.zeros((0, 2, 3), dtype)] * 2
     sums = [np.zeros(aval.shape, dtype) for aval in plan.sum_avals]
@@ -364,8 +364,8 @@ def test_totals_under_transformations():
 
 
 def test_plans_are_remembered():
-    body = stage(lambda x: [x], [f64(2)])
-    assert delay_sums(body, 0, 0, 1, 3) is delay_sums(body, 0, 0, 1, 3)
+    body = trace_flat_fun(lambda x: [x], [f64(2)])
+    assert sink_sums(body, 0, 0, 1, 3) is sink_sums(body, 0, 0, 1, 3)
 
 
 def test_terms_are_added_one_by_one():
@@ -543,4 +543,4 @@ def test_hessian_and_batches_of_a_recurrent_network():
 
 
 def test_scans_that_run_backwards_use_it():
-    assert loop_with_sums.value is sum_at_the_end
+    assert accumulation_loop_hook.value is run_with_sunk_sums

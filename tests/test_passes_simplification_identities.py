@@ -7,7 +7,7 @@ import pytest
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.dtypes import DTYPES, kind_of
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, dtype_kind
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.rewriting import literal
@@ -21,7 +21,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3e38, 1e-42, np.inf, -np.inf, np.nan]
 
 def nasty(dtype):
     """Return the numbers of a dtype with which something is the matter."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b":
         return np.array([False, True])
     if kind in "iu":
@@ -111,16 +111,16 @@ def test_row(row, dtype):
     try:
         closed, numbers, x, y = sides(row, dtype)
     except TypeError:  # the operation is not for this dtype
-        assert kind_of(dtype) not in row.kinds
+        assert dtype_kind(dtype) not in row.kinds
         return
     wrong = difference(x, y)
     first = closed.invars[0].aval.dtype
-    if kind_of(first) in row.kinds:
+    if dtype_kind(first) in row.kinds:
         assert not wrong
         new = passes["algebra"](closed)
         assert str(new) != str(closed)
         assert not difference(evaluated(new, numbers)[0], x)
-    elif kind_of(dtype) in "hf" and not row.kinds or row.note:
+    elif dtype_kind(dtype) in "hf" and not row.kinds or row.note:
         pass
     else:
         assert wrong, "there is no reason to leave this kind out"
@@ -150,4 +150,4 @@ def test_texts():
     assert str(identities[0]) == "x + 0 = x"
     texts = list(map(str, identities))
     assert len(set(zip(texts, [row.left for row in identities]))) == len(texts)
-    assert set(DTYPES) and Literal
+    assert set(SHORT_DTYPE_NAMES) and Literal

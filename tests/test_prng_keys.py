@@ -19,8 +19,8 @@ from minijax import (
     random,
     vmap,
 )
-from minijax.jitting.compilation import compiled
-from minijax.prng.keys import by_numpy, numbered, threefry2x32
+from minijax.jitting.compilation import compile_cached
+from minijax.prng.keys import counter_words, numpy_word_op, threefry2x32
 from tests.backends_here import HERE
 from tests.commands import some
 
@@ -42,11 +42,11 @@ def words(keys):
 @pytest.mark.parametrize(("numbers", "expected"), PUBLISHED)
 def test_the_cipher_is_the_published_one(numbers, expected):
     *key, x, y = map(np.uint32, numbers)
-    assert [*threefry2x32(by_numpy, key, (x, y))] == expected
+    assert [*threefry2x32(numpy_word_op, key, (x, y))] == expected
 
 
 def test_numbers_in_two_words():
-    assert [half.tolist() for half in numbered(3)] == [[0, 0, 0], [0, 1, 2]]
+    assert [half.tolist() for half in counter_words(3)] == [[0, 0, 0], [0, 1, 2]]
 
 
 def test_texts():
@@ -124,7 +124,7 @@ def test_backends_agree(name, backend):
     program = PROGRAMS[name]
     with minijax.disable_jit():
         expected = as_numbers(program(KEYS))
-    outs = as_numbers(compiled(make_jaxpr(program)(KEYS), backend)(KEYS))
+    outs = as_numbers(compile_cached(make_jaxpr(program)(KEYS), backend)(KEYS))
     for found, wanted in zip(outs, expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
         assert found.dtype == wanted.dtype
@@ -178,7 +178,7 @@ def test_a_jitted_dropout_is_one_kernel():
         return jnp.where(random.uniform(k, x.shape) < 0.9, x / 0.9, 0.0)
 
     closed = make_jaxpr(dropout)(KEYS[0], jnp.ones((50, 30)))
-    assert len(compiled(closed, "cpu").lowered.steps) == 1
+    assert len(compile_cached(closed, "cpu").lowered.steps) == 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from minijax.python_backend.codegen import (
     last_uses,
     python_rules,
 )
-from minijax.python_backend.codegen_rules import hand_over, write_into
+from minijax.python_backend.codegen_rules import assign_outputs, inline_jaxpr_into
 
 X = np.float32([0.1, 0.2, 0.3])
 
@@ -187,7 +187,7 @@ def test_inline_in_a_block():
         body = eqn.params["body"]
         writer.assign(results, operands)
         with writer.block(f"for _ in range({eqn.params['times']}):"):
-            hand_over(writer, body, writer.inline(body, results), results)
+            assign_outputs(writer, body, writer.inline(body, results), results)
 
     python_rules[repeat] = write
     try:
@@ -210,7 +210,7 @@ def writer_of(closed):
 def written(closed, names):
     """The lines of a program in place, without comments."""
     writer, inputs = writer_of(closed)
-    write_into(writer, closed, inputs, names)
+    inline_jaxpr_into(writer, closed, inputs, names)
     return [line.strip() for line in writer.lines if "#" not in line]
 
 
@@ -232,7 +232,7 @@ def test_results_are_handed_over_and_forgotten():
     writer, inputs = writer_of(closed)
     values = writer.inline(closed, inputs)
     start = len(writer.lines)
-    hand_over(writer, closed, values, ["p", "q", "r"])
+    assign_outputs(writer, closed, values, ["p", "q", "r"])
     made, passed, number = values
     assert [line.strip() for line in writer.lines[start:]] == [
         f"p, q, r = {made}, {passed}, {number}",
@@ -243,7 +243,7 @@ def test_results_are_handed_over_and_forgotten():
 def test_a_promise_is_kept_once():
     closed = make_jaxpr(lambda x: jnp.sin(x) * 2.0)(X)
     writer, inputs = writer_of(closed)
-    write_into(writer, closed, inputs, ["p"])
+    inline_jaxpr_into(writer, closed, inputs, ["p"])
     assert not writer.promised and writer.inline(closed, inputs) != ["p"]
 
 

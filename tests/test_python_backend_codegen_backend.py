@@ -11,7 +11,7 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.arrays.array import shape_rules
 from minijax.core import Primitive, impl_rules
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.python_backend.codegen import PythonProgram
 from minijax.python_backend.source import to_buffer
 from tests.emission_cases import compare, compositions
@@ -27,7 +27,7 @@ def test_compositions_have_the_interpreters_bits():
 
 
 def test_it_is_there():
-    assert isinstance(compiled(make_jaxpr(jnp.sin)(X), "python"), PythonProgram)
+    assert isinstance(compile_cached(make_jaxpr(jnp.sin)(X), "python"), PythonProgram)
 
 
 def test_text_can_be_asked_for():

@@ -11,7 +11,11 @@ from minijax import lax, make_jaxpr
 from minijax.core import rule_tables
 from minijax.jaxprs.jaxpr import Literal
 from minijax.python_backend.codegen import emit, python_rules
-from minijax.python_backend.source import means, number_text, scalar_of
+from minijax.python_backend.source import (
+    means,
+    numpy_scalar_of_literal,
+    python_number_text,
+)
 from tests import array_cases as cases
 from tests.emission_cases import compare, elementwise
 
@@ -97,20 +101,20 @@ NUMBERS = [
 def test_number_text(value, text):
     with minijax.enable_x64():
         literal = Literal(value)
-    assert number_text(literal) == text
+    assert python_number_text(literal) == text
     if text is not None:
-        again = scalar_of(literal).dtype.type(eval(text))
-        assert again.tobytes() == scalar_of(literal).tobytes()
+        again = numpy_scalar_of_literal(literal).dtype.type(eval(text))
+        assert again.tobytes() == numpy_scalar_of_literal(literal).tobytes()
 
 
 def test_numbers_of_bfloat16_have_no_text():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    assert number_text(Literal(ml_dtypes.bfloat16(2))) is None
+    assert python_number_text(Literal(ml_dtypes.bfloat16(2))) is None
 
 
 def test_variables_have_no_number_text():
-    assert number_text(make_jaxpr(jnp.sin)(1.0).invars[0]) is None
+    assert python_number_text(make_jaxpr(jnp.sin)(1.0).invars[0]) is None
 
 
 def test_scalars_have_the_dtype_of_their_literal():
-    assert repr(scalar_of(Literal(2.0))) == "np.float32(2.0)"
+    assert repr(numpy_scalar_of_literal(Literal(2.0))) == "np.float32(2.0)"

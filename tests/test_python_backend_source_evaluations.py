@@ -8,24 +8,24 @@ from minijax import lax, make_jaxpr
 from minijax.arrays.array import ShapedArray, shape_rules
 from minijax.core import Primitive, impl_rules
 from minijax.python_backend.codegen import PythonProgram, emit
-from minijax.python_backend.source import evaluation, exactly
+from minijax.python_backend.source import bind_impl, result_buffer_of_type
 
 VECTOR = ShapedArray((3,), np.float32)
 
 
 def test_results_have_the_dtype_of_their_type():
-    assert exactly(np.ones(3, np.float64), VECTOR).dtype == np.float32
-    scalar = exactly(np.ones(()), ShapedArray((), np.int8))
+    assert result_buffer_of_type(np.ones(3, np.float64), VECTOR).dtype == np.float32
+    scalar = result_buffer_of_type(np.ones(()), ShapedArray((), np.int8))
     assert type(scalar) is np.int8
 
 
 def test_computations_are_called_on_buffers():
-    erf = evaluation(lax.erf_p, [VECTOR], [VECTOR])
+    erf = bind_impl(lax.erf_p, [VECTOR], [VECTOR])
     np.testing.assert_allclose(erf(np.float32([0, 1, 9])), [0, 0.8427008, 1], rtol=1e-6)
 
 
 def test_parameters_are_passed():
-    cumsum = evaluation(lax.cumsum_p, [VECTOR], [VECTOR])
+    cumsum = bind_impl(lax.cumsum_p, [VECTOR], [VECTOR])
     assert cumsum(np.float32([1, 2, 3]), axis=0, reverse=True).tolist() == [6, 5, 3]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minijax.jaxprs.jaxpr import Literal
-from minijax.python_backend.source import Scope, scalar_of
+from minijax.python_backend.source import Scope, numpy_scalar_of_literal
 
 
 def test_a_scope_becomes_a_function_with_its_constants():
@@ -46,4 +46,4 @@ def test_scalars_of_one_value_and_dtype_have_one_name(value):
     scope, literal = Scope(), Literal(value)
     assert scope.scalar(literal) == scope.scalar(Literal(value))
     [(kept, _)] = scope.constants.values()
-    assert kept.dtype == literal.aval.dtype and kept == scalar_of(literal)
+    assert kept.dtype == literal.aval.dtype and kept == numpy_scalar_of_literal(literal)

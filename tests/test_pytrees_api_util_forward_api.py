@@ -6,7 +6,7 @@ import pytest
 import minijax as jax
 from minijax import lax
 from minijax.arrays.dtypes import float0
-from minijax.pytrees.argument_checks import dense_tangent
+from minijax.pytrees.argument_checks import instantiate_tangent
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 W = {"w": np.float32([0.1, -0.2, 0.3]), "b": np.float32(0.5)}
@@ -70,8 +70,8 @@ def test_derivatives_of_derivatives():
 
 
 def test_dense_tangent():
-    assert dense_tangent(1.0, 2.0) == 2.0
-    assert dense_tangent(X, None).shape == (2, 3)
+    assert instantiate_tangent(1.0, 2.0) == 2.0
+    assert instantiate_tangent(X, None).shape == (2, 3)
 
 
 def f(x):

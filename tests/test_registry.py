@@ -77,15 +77,15 @@ def test_programs_set_what_they_like():
 
 def test_rules_of_the_package():
     from minijax import lax
-    from minijax.core import impl_rules, methods
+    from minijax.core import impl_rules, tracer_methods
 
-    rule, method = impl_rules[lax.sin_p], methods["sum"]
+    rule, method = impl_rules[lax.sin_p], tracer_methods["sum"]
     text = "table[key] = None"
-    for table, key in ((impl_rules, lax.sin_p), (methods, "sum")):
+    for table, key in ((impl_rules, lax.sin_p), (tracer_methods, "sum")):
         with pytest.raises(RuntimeError, match="registered twice"):
             as_module(text, table=table, key=key)
     assert impl_rules[lax.sin_p] is rule
-    assert methods["sum"] is method
+    assert tracer_methods["sum"] is method
 
 
 def test_the_fault_is_brought_back(monkeypatch):

@@ -9,11 +9,11 @@ import pytest
 import minijax
 from minijax.rematerialization import caching as remembering
 from minijax.rematerialization.caching import (
-    Once,
-    cache_by_object,
-    once_of,
-    remembered,
+    KeyedCache,
+    cache_for_object,
     trace_context,
+    weakref_cache,
+    weakref_memoize,
 )
 
 
@@ -34,14 +34,14 @@ def in_threads(work, count=8):
 
 
 def test_a_value_is_made_once():
-    once, made = Once(), []
+    once, made = KeyedCache(), []
     make = lambda: made.append(1) or object()  # noqa: E731
     assert once.get("key", make) is once.get("key", make)
     assert len(made) == 1
 
 
 def test_threads_wait_for_the_first():
-    once, made = Once(), []
+    once, made = KeyedCache(), []
 
     def make():
         made.append(1)
@@ -54,7 +54,7 @@ def test_threads_wait_for_the_first():
 
 
 def test_other_keys_do_not_wait():
-    once, inside = Once(), threading.Event()
+    once, inside = KeyedCache(), threading.Event()
 
     def slow():
         inside.set()
@@ -72,12 +72,12 @@ def test_other_keys_do_not_wait():
 
 
 def test_making_may_ask_for_another_key():
-    once = Once()
+    once = KeyedCache()
     assert once.get(1, lambda: once.get(2, lambda: 20) + 1) == 21
 
 
 def test_an_error_is_not_kept():
-    once = Once()
+    once = KeyedCache()
     with pytest.raises(ZeroDivisionError):
         once.get("key", lambda: 1 // 0)
     assert once.get("key", lambda: 5) == 5
@@ -85,7 +85,7 @@ def test_an_error_is_not_kept():
 
 
 def test_what_is_not_to_be_kept_is_made_again():
-    once, made = Once(), []
+    once, made = KeyedCache(), []
     for _ in range(2):
         once.get("key", lambda: made.append(1) or 7, keep=lambda value: False)
     assert len(made) == 2
@@ -94,7 +94,7 @@ def test_what_is_not_to_be_kept_is_made_again():
 
 
 def test_the_oldest_goes():
-    once = Once()
+    once = KeyedCache()
     once.limit = 3
     for key in range(5):
         once.get(key, lambda: "value")
@@ -102,7 +102,7 @@ def test_the_oldest_goes():
 
 
 def test_clear():
-    once = Once()
+    once = KeyedCache()
     once.clear()
     assert not once.cleared
     once.get("key", lambda: 1)
@@ -116,10 +116,10 @@ class Thing:
 
 
 def test_a_cache_forgets_what_dies():
-    cache, thing = cache_by_object(), Thing()
-    remembering.caches.remove(cache)
-    once_of(cache, thing).get("key", lambda: 1)
-    assert once_of(cache, thing).values == {"key": 1}
+    cache, thing = weakref_cache(), Thing()
+    remembering.all_caches.remove(cache)
+    cache_for_object(cache, thing).get("key", lambda: 1)
+    assert cache_for_object(cache, thing).values == {"key": 1}
     assert len(cache) == 1
     del thing
     gc.collect()
@@ -129,7 +129,7 @@ def test_a_cache_forgets_what_dies():
 def test_remembered():
     made = []
 
-    @remembered
+    @weakref_memoize
     def make(thing, number):
         """Text."""
         made.append(number)
@@ -142,7 +142,7 @@ def test_remembered():
         assert make(thing, 1) == 10
     assert made == [1, 2, 1]
     assert make.__doc__ == "Text."
-    remembering.caches.pop()
+    remembering.all_caches.pop()
 
 
 def test_trace_context():

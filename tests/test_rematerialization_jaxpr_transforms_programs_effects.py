@@ -1,16 +1,16 @@
 """Programs that do more than return results."""
 
 import minijax
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import def_shape_and_impl
 from minijax.core import Primitive
 from minijax.rematerialization.jaxpr_transforms import (
-    dce_program,
+    dce_closed_jaxpr,
     effect_rules,
     has_effects,
 )
 
 shout_p = Primitive("shout")
-primitive_rules(shout_p, lambda x: [x], lambda xp, x: x)
+def_shape_and_impl(shout_p, lambda x: [x], lambda xp, x: x)
 
 
 def test_effects_are_found_inside():
@@ -23,7 +23,7 @@ def test_effects_are_found_inside():
     effect_rules[shout_p] = lambda eqn: True
     try:
         assert has_effects(closed)
-        assert len(dce_program(closed, (True,))[0].eqns) == 1
+        assert len(dce_closed_jaxpr(closed, (True,))[0].eqns) == 1
     finally:
         del effect_rules[shout_p]
     assert not has_effects(closed)

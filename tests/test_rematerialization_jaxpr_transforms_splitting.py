@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.rematerialization.jaxpr_transforms import split_program
+from minijax.rematerialization.jaxpr_transforms import partial_eval_jaxpr
 
 V, W = np.float32([0.5, 1.0, 2.0]), np.float32([1.0, -1.0, 3.0])
 TABLE = jnp.arange(3.0)
@@ -29,7 +29,7 @@ def test_parts_are_the_whole(name, on_tape, instantiate):
     flat = lambda *xs: minijax.tree_util.tree_leaves(FUNCTIONS[name](*xs))  # noqa: E731
     closed = minijax.make_jaxpr(flat)(V, W)
     instantiate = instantiate if len(closed.outvars) == 3 else bool(instantiate)
-    parts = split_program(closed, on_tape, instantiate)
+    parts = partial_eval_jaxpr(closed, on_tape, instantiate)
     check_jaxpr(parts.known)
     check_jaxpr(parts.unknown)
     args = [V, W]
@@ -46,7 +46,7 @@ def test_parts_are_the_whole(name, on_tape, instantiate):
 
 def test_known_work_is_not_on_the_tape():
     closed = minijax.make_jaxpr(lambda x, y: jnp.tanh(jnp.sin(x)) * y)(V, W)
-    parts = split_program(closed, (False, True))
+    parts = partial_eval_jaxpr(closed, (False, True))
     assert [eqn.primitive.name for eqn in parts.known.eqns] == ["sin", "tanh"]
     assert [eqn.primitive.name for eqn in parts.unknown.eqns] == ["mul"]
     assert parts.out_on_tape == (True,)
@@ -54,6 +54,6 @@ def test_known_work_is_not_on_the_tape():
 
 def test_residuals_that_are_inputs_are_not_copied():
     closed = minijax.make_jaxpr(lambda x, y: x * y)(V, W)
-    parts = split_program(closed, (False, True))
+    parts = partial_eval_jaxpr(closed, (False, True))
     assert not parts.known.outvars
     assert parts.sources == (0,)

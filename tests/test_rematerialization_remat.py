@@ -18,11 +18,11 @@ from minijax import (
 )
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
 from minijax.custom_derivatives import linear_call
-from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, plain_calls
+from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, transparent_calls
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jitting.compilation import backends, default_backend
 from minijax.passes.pipeline import simplify
-from minijax.rematerialization.jaxpr_transforms import inlined
+from minijax.rematerialization.jaxpr_transforms import inline_calls_by_rule
 from minijax.rematerialization.remat import remat_p
 from tests import own_rules_cases, remat_cases
 from tests.commands import LONG, some
@@ -294,10 +294,14 @@ def test_residuals_are_told_by_source(capsys):
 
 def test_inlined_has_no_calls():
     closed = make_jaxpr(jit(checkpoint(lambda x: jit(jnp.sin)(x))))(1.0)
-    plain = {each: callee_rules[each] for each in plain_calls}
-    assert [eqn.primitive for eqn in inlined(closed, plain).eqns] == [remat_p]
+    plain = {each: callee_rules[each] for each in transparent_calls}
+    assert [eqn.primitive for eqn in inline_calls_by_rule(closed, plain).eqns] == [
+        remat_p
+    ]
     calls = {**plain, remat_p: callee_rules[remat_p]}
-    assert [eqn.primitive.name for eqn in inlined(closed, calls).eqns] == ["sin"]
+    assert [eqn.primitive.name for eqn in inline_calls_by_rule(closed, calls).eqns] == [
+        "sin"
+    ]
 
 
 @pytest.mark.parametrize("policy", ["everything_saveable", "dots_saveable"])

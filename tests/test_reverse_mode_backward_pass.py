@@ -12,18 +12,18 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import enable_x64, float0
-from minijax.batching.vmap import program_primitives, vmap
+from minijax.batching.vmap import higher_order_primitives, vmap
 from minijax.core import EvalTrace, Trace, impl_rules, set_current_trace
 from minijax.errors import UnexpectedTracerError
-from minijax.forward_mode.jvp import jvp_flat
+from minijax.forward_mode.jvp import jvp_flat_fun
 from minijax.jaxprs.jaxpr import make_jaxpr, trace_to_jaxpr
 from minijax.jaxprs.types import ShapeDtypeStruct
 from minijax.reverse_mode.backward_pass import (
-    Linear,
+    UndefinedPrimal,
     backward_pass,
     transpose_rules,
     vjp,
-    vjp_flat,
+    vjp_flat_fun,
 )
 from minijax.reverse_mode.transpose_rules import linear_jaxpr, linear_transpose
 from minijax.tree_util import tree_leaves
@@ -69,7 +69,7 @@ def test_every_rule_has_a_case():
         jaxpr, _ = written_down(call, xs)
         seen |= {eqn.primitive.name for eqn in jaxpr.eqns}
     talking = {"psum", "ppermute", "all_gather", "reduce_scatter", "all_to_all"}
-    linear = {p.name for p in transpose_rules if p not in program_primitives}
+    linear = {p.name for p in transpose_rules if p not in higher_order_primitives}
     refusing = {"pure_callback", "io_callback"}
     # Calls with own rules, a barrier, sorts, moves: the tests of their floors try them.
     ruled = "custom_lin custom_linear_solve custom_vmap_call linear_call".split()
@@ -101,9 +101,9 @@ shapes = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
 def test_stretched_operands_get_their_own_shape(data, shape, name):
     x = normal(*data.draw(gaps(shape)))
     y = normal(*data.draw(gaps(shape))) + F32(3)
-    result, pullback = vjp_flat(lambda x, y: [getattr(lax, name)(x, y)], [x, y])
+    result, pullback = vjp_flat_fun(lambda x, y: [getattr(lax, name)(x, y)], [x, y])
     ct, t, u = normal(*result[0].shape), direction(x), direction(y)
-    _, slopes = jvp_flat(lambda x, y: [getattr(lax, name)(x, y)], [x, y], [t, u])
+    _, slopes = jvp_flat_fun(lambda x, y: [getattr(lax, name)(x, y)], [x, y], [t, u])
     cts = pullback([ct])
     assert [c.shape for c in cts] == [x.shape, y.shape]
     assert pairing(cts, [t, u]) == pytest.approx(pairing([ct], slopes), 1e-3, 1e-3)
@@ -114,10 +114,10 @@ def test_backwards_agrees_with_forwards(name):
     call, operands = CURVED[name]
     with enable_x64():
         f, ts = lambda *xs: [call(lax, *xs)], [direction(x) for x in operands]
-        [result], pullback = vjp_flat(f, operands)
+        [result], pullback = vjp_flat_fun(f, operands)
         ct = direction(np.asarray(result), seed=1)
         cts = pullback([ct])
-        _, slopes = jvp_flat(f, operands, ts)
+        _, slopes = jvp_flat_fun(f, operands, ts)
     for x, arrived in zip(operands, cts, strict=True):
         assert (arrived.shape, arrived.dtype) == (np.shape(x), np.asarray(x).dtype)
     slope = np.zeros_like(ct) if slopes[0] is None else slopes[0]
@@ -157,7 +157,9 @@ def test_values_that_are_known_are_computed_first():
         return [lax.mul(lax.sin(y), lax.neg(x)), lax.cos(y)]
 
     jaxpr, consts = trace_to_jaxpr(f, [typeof(1.0), typeof(2.0)])
-    cts = backward_pass(jaxpr, consts, [Linear(typeof(1.0)), 2.0], [F32(3), F32(5)])
+    cts = backward_pass(
+        jaxpr, consts, [UndefinedPrimal(typeof(1.0)), 2.0], [F32(3), F32(5)]
+    )
     assert float(cts[0]) == pytest.approx(-3 * np.sin(2.0))
     assert cts[1] is None
 
@@ -176,14 +178,14 @@ def test_the_diamond_is_summed_before_it_is_passed_on():
 
     jaxpr, consts = linear_jaxpr(f, [typeof(F32(1))])
     with set_current_trace(Count()) as count:
-        [ct] = backward_pass(jaxpr, consts, [Linear(typeof(F32(1)))], [F32(1)])
+        [ct] = backward_pass(jaxpr, consts, [UndefinedPrimal(typeof(F32(1)))], [F32(1)])
     assert float(ct) == -1.0
     assert count.seen == ["neg", "mul", "add_any", "neg"]
 
 
 def test_zeros_stay_symbolic():
     jaxpr, consts = linear_jaxpr(lambda x, y: [lax.neg(x), y], [typeof(F32(1))] * 2)
-    places = [Linear(typeof(F32(1)))] * 2
+    places = [UndefinedPrimal(typeof(F32(1)))] * 2
     assert backward_pass(jaxpr, consts, places, [None, None]) == [None, None]
     assert backward_pass(jaxpr, consts, places, [None, 3.0]) == [None, 3.0]
 
@@ -191,7 +193,9 @@ def test_zeros_stay_symbolic():
 def test_results_that_are_inputs_or_constants():
     aval = typeof(F32(1))
     jaxpr, consts = linear_jaxpr(lambda x: [x, x, 2.0, np.ones(3, F32)], [aval])
-    cts = backward_pass(jaxpr, consts, [Linear(aval)], [F32(3), F32(4), F32(5), None])
+    cts = backward_pass(
+        jaxpr, consts, [UndefinedPrimal(aval)], [F32(3), F32(4), F32(5), None]
+    )
     assert float(cts[0]) == 7.0
 
 
@@ -283,7 +287,7 @@ def test_residuals_of_a_dead_trace_are_refused():
         kept.append(vjp(lax.sin, x)[1])
         return [x]
 
-    jvp_flat(f, [F32(1)], [F32(1)])
+    jvp_flat_fun(f, [F32(1)], [F32(1)])
     with pytest.raises(UnexpectedTracerError):
         kept[0](F32(1))
 

@@ -17,13 +17,13 @@ import minijax
 from book.tools import pages
 from minijax import lax, linear_transpose, make_jaxpr
 from minijax.arrays.array import shape_rules, typeof
-from minijax.batching.vmap import program_primitives, vmap_rules
+from minijax.batching.vmap import higher_order_primitives, vmap_rules
 from minijax.control_flow.common import empty_p
 from minijax.core import Primitive, RuleTable, impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
-from minijax.forward_mode.jvp import instantiate, jvp_flat, jvp_rules
-from minijax.jitting.compilation import compiled
-from minijax.linearization.linearize import split_rules
+from minijax.forward_mode.jvp import instantiate_tangents, jvp_flat_fun, jvp_rules
+from minijax.jitting.compilation import compile_cached
+from minijax.linearization.linearize import partial_eval_rules
 from minijax.rematerialization.jaxpr_transforms import dce_rules
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.backward_pass import transpose_rules as _same_table
@@ -235,12 +235,12 @@ def test_grid_page_has_all_columns(column):
     assert reason in page and " " not in last.values()
 
 
-@pytest.mark.parametrize("primitive", sorted(program_primitives, key=str), ids=str)
+@pytest.mark.parametrize("primitive", sorted(higher_order_primitives, key=str), ids=str)
 def test_what_contains_a_program(primitive):
     """It can be split, and without unused results it is shorter (but for `while`)."""
     if primitive.name in RULED:  # the tape writes it down whole, and inlining opens it
         return
-    assert primitive in split_rules
+    assert primitive in partial_eval_rules
     assert primitive in dce_rules or primitive.name == "while"
 
 
@@ -268,7 +268,7 @@ def test_backends_agree(primitive):
         closed = make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs)  # noqa: B023
         wanted = jaxpr_as_fun(closed)(*xs)
         for backend in in_turn(number, 1) if number else HERE:
-            outs = compiled(closed, backend)(*map(minijax.numpy.asarray, xs))
+            outs = compile_cached(closed, backend)(*map(minijax.numpy.asarray, xs))
             for y, aval, expected in zip(outs, closed.out_avals, wanted, strict=True):
                 assert typeof(y) == aval, backend
                 close(y, expected, tolerance(*xs, expected) / 10)
@@ -325,8 +325,10 @@ def moved(primitive, types, params):
 
     def slope(tangents):
         dense = [tangents.get(i) for i in range(len(xs))]
-        values, slopes = jvp_flat(lambda *xs: primitive.bind(*xs, **params), xs, dense)
-        return instantiate(values, slopes)[0]
+        values, slopes = jvp_flat_fun(
+            lambda *xs: primitive.bind(*xs, **params), xs, dense
+        )
+        return instantiate_tangents(values, slopes)[0]
 
     return slope, inexact(types)
 

@@ -7,20 +7,20 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr, vmap
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from tests.scan_cases import CASES, ROWS, TABLE, X
 from tests.test_scans_scan_rules import WAYS
 
 
 def text_of(f, *args):
-    return compiled(make_jaxpr(f)(*args), "python").text
+    return compile_cached(make_jaxpr(f)(*args), "python").text
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
 def test_the_interpreter_agrees(name, way):
     closed = make_jaxpr(WAYS[way](CASES[name]))(X)
-    ours, theirs = (compiled(closed, b)(X) for b in ("python", "interpreter"))
+    ours, theirs = (compile_cached(closed, b)(X) for b in ("python", "interpreter"))
     for a, b in zip(ours, theirs, strict=True):
         assert a.aval == b.aval
         np.testing.assert_array_equal(a, b)
@@ -43,7 +43,7 @@ def test_rows_that_are_stacked_twice_are_stored_once():
 
     text = text_of(f, 1.0)
     assert text.count("np.empty") == 1
-    first, second = compiled(make_jaxpr(f)(1.0))(1.0)[1:]
+    first, second = compile_cached(make_jaxpr(f)(1.0))(1.0)[1:]
     np.testing.assert_array_equal(first, second)
 
 
@@ -67,7 +67,9 @@ def test_a_carry_is_not_overwritten_too_early():
         return (c[1], c[0] + a), c[0]
 
     (p, q), ys = lax.scan(swap, (1.0, 2.0), ROWS)
-    program = compiled(make_jaxpr(lambda: lax.scan(swap, (1.0, 2.0), ROWS))(), "python")
+    program = compile_cached(
+        make_jaxpr(lambda: lax.scan(swap, (1.0, 2.0), ROWS))(), "python"
+    )
     for ours, theirs in zip(program(), (p, q, ys)):
         np.testing.assert_allclose(ours, theirs)
 

@@ -9,9 +9,9 @@ import pytest
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.arrays.dtypes import config
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.scans.evaluation import program_of_scan
-from minijax.scans.scan import step_by_step
+from minijax.scans.scan import scan_impl
 from minijax.tree_util import tree_leaves
 from tests.scan_cases import CASES, X
 
@@ -35,7 +35,7 @@ def test_one_program_per_length():
     one = program_of_scan(step, 3, False, 0, 1, 1)
     assert program_of_scan(step, 3, False, 0, 1, 1) is one
     assert program_of_scan(step, 4, False, 0, 1, 1) is not one
-    assert compiled(one) is compiled(one)
+    assert compile_cached(one) is compile_cached(one)
 
 
 def test_a_step_is_let_go():
@@ -50,7 +50,7 @@ def test_a_step_is_let_go():
 def test_step_by_step_alone():
     step, xs = closed_step(), jnp.arange(1.0, 4.0)
     params = {"length": 3, "reverse": True, "num_consts": 0, "num_carry": 1}
-    last, ys = step_by_step(1.0, xs, jaxpr=step, unroll=1, **params)
+    last, ys = scan_impl(1.0, xs, jaxpr=step, unroll=1, **params)
     assert last == 7.0
     np.testing.assert_array_equal(ys, [6.0, 8.0, 3.0])
     np.testing.assert_array_equal(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import minijax
 import minijax.numpy as jnp
 from minijax import disable_jit, jit, lax, make_jaxpr, vmap
-from minijax.scans.step import made_for
+from minijax.scans.step import cached_per_function
 from minijax.tree_util import tree_structure
 from tests.scan_cases import CASES, ROWS, TABLE, X
 
@@ -155,7 +155,7 @@ def test_functions_without_weak_references():
             return c + i
 
     assert lax.fori_loop(0, 4, Add(), 0) == 6
-    assert made_for(lambda function: function, add := Add())() is add
+    assert cached_per_function(lambda function: function, add := Add())() is add
 
 
 def test_methods_as_bodies():

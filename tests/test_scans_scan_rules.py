@@ -20,7 +20,7 @@ from minijax import (
 )
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jitting.stages import cost_analysis
-from minijax.rematerialization.jaxpr_transforms import dce_program
+from minijax.rematerialization.jaxpr_transforms import dce_closed_jaxpr
 from minijax.scans.scan import scan_p
 from minijax.test_util import check_grads
 from minijax.tree_util import tree_leaves, tree_map
@@ -149,7 +149,7 @@ def test_dead_code_takes_carries_along():
         ((False, False, True, False, False), 1, 1),
         ((False, False, False, False, True), 0, 1),
     ]:
-        pruned, _ = dce_program(closed, used)
+        pruned, _ = dce_closed_jaxpr(closed, used)
         check_jaxpr(pruned)
         [eqn] = pruned.eqns
         assert eqn.params["num_carry"] == carries

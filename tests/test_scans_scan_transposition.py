@@ -84,7 +84,7 @@ def test_a_gradient_is_linear_in_the_number_of_steps():
 @pytest.fixture
 def sums_in_the_carry(monkeypatch):
     plain = transposition.sum_in_carry
-    monkeypatch.setattr(transposition.loop_with_sums, "value", plain)
+    monkeypatch.setattr(transposition.accumulation_loop_hook, "value", plain)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -112,7 +112,7 @@ def test_each_sum_is_in_the_carry(sums_in_the_carry):
 def test_sums_in_the_carry_keep_types():
     whole = np.zeros((2, 2), "float16")
     program = make_jaxpr(lambda w, c, x: (x * w, 2.0, c))(whole, whole, whole)
-    adding = steps.adding_step(program, 1, 2)
+    adding = steps.accumulate_in_carry(program, 1, 2)
     check_jaxpr(adding)
     assert adding.out_avals == program.out_avals
     assert adding.in_avals[1:3] == program.out_avals[:2]

@@ -26,9 +26,9 @@ from minijax import (
     vmap,
 )
 from minijax.sharding import Mesh, NamedSharding
-from minijax.sharding.manual_axes import row_of, run_replicas
+from minijax.sharding.manual_axes import replica_group, run_replicas
 from minijax.sharding.named_sharding import DeviceGroup
-from minijax.sharding.replicas import Meeting, Run
+from minijax.sharding.replicas import Rendezvous, ReplicaRun
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 
@@ -124,17 +124,17 @@ def test_interrupt_of_the_caller_releases_the_others():
             raise KeyboardInterrupt
         run.meeting(rank, ("x",)).exchange(rank, "a sum", 1, lambda xs: xs)
 
-    run = Run({"x": 3})
+    run = ReplicaRun({"x": 3})
     with pytest.raises(KeyboardInterrupt):
         run_replicas(run, program)
 
 
 def test_rows_of_a_mesh():
     shape = {"x": 4, "y": 2}
-    assert row_of(shape, 5, ("x",)) == (1, 3, 5, 7)
-    assert row_of(shape, 5, ("y", "x")) == (0, 2, 4, 6, 1, 3, 5, 7)
+    assert replica_group(shape, 5, ("x",)) == (1, 3, 5, 7)
+    assert replica_group(shape, 5, ("y", "x")) == (0, 2, 4, 6, 1, 3, 5, 7)
     with pytest.raises(NameError, match="pmap"):
-        row_of(shape, 0, ("z",))
+        replica_group(shape, 0, ("z",))
 
 
 def test_many_exchanges_never_mix():
@@ -146,10 +146,10 @@ def test_many_exchanges_never_mix():
             found.append(meeting.exchange(rank, "sum", rank + i, combine))
         return found
 
-    run = Run({"x": 4})
+    run = ReplicaRun({"x": 4})
     expected = [6 + 4 * i for i in range(300)]
     assert run_replicas(run, program) == [expected] * 4
-    assert isinstance(run.meeting(0, ("x",)), Meeting)
+    assert isinstance(run.meeting(0, ("x",)), Rendezvous)
 
 
 def test_calls_from_many_threads():
@@ -222,10 +222,10 @@ def test_a_body_that_is_the_same_is_compiled_once(mesh, monkeypatch):
 
 
 def test_what_makes_programs_the_same():
-    from minijax.sharding.pmap import likeness
+    from minijax.sharding.pmap import jaxpr_key
 
     def of(f, *args):
-        return likeness(minijax.make_jaxpr(f)(*args))
+        return jaxpr_key(minijax.make_jaxpr(f)(*args))
 
     def program(v, w, number=2.0):
         return lax.fori_loop(0, 3, lambda i, u: u * number + v, w), jnp.sin(v)
@@ -246,7 +246,7 @@ def test_what_makes_programs_the_same():
     both = [
         minijax.make_jaxpr(lambda v, c=c: v + c)(x) for c in (kept, kept, kept + 0)
     ]
-    assert likeness(both[0]) == likeness(both[1]) != likeness(both[2])
+    assert jaxpr_key(both[0]) == jaxpr_key(both[1]) != jaxpr_key(both[2])
 
 
 BODIES = {

@@ -139,11 +139,12 @@ def test_all_cuts_on_eight_devices():
 
 
 def test_a_wrong_rule_is_noticed(monkeypatch):
-    from minijax.spmd.partitioner import Piece, sharding_rules
+    from minijax.spmd.partitioner import ShardedValue, sharding_rules
 
     def forgetful(primitive, piece, axes, **params):
         [y] = primitive.bind(piece.value, axes=axes, **params)
-        return [Piece(y, tuple(c for i, c in enumerate(piece.spec) if i not in axes))]
+        kept = tuple(c for i, c in enumerate(piece.spec) if i not in axes)
+        return [ShardedValue(y, kept)]
 
     monkeypatch.setitem(sharding_rules, lax.reduce_sum_p, forgetful)
     minijax.clear_caches()
@@ -232,12 +233,12 @@ def test_a_program_with_a_map_inside_runs_on_the_mesh():
 
 
 def test_replicas_and_devices_in_step_agree():
-    from minijax.spmd.lockstep import InStep
-    from minijax.spmd.partitioner import program_of_device
+    from minijax.spmd.lockstep import LockstepExecutor
+    from minijax.spmd.partitioner import per_device_program
 
     closed = minijax.make_jaxpr(lambda v: jnp.tanh(v @ v.T).max(0))(NUMBERS)
-    local, outs = program_of_device(closed, MESH, [((), ("x",))])
-    in_step = InStep(local, MESH, [P(None, "x")], [P(*outs[0])])
+    local, outs = per_device_program(closed, MESH, [((), ("x",))])
+    in_step = LockstepExecutor(local, MESH, [P(None, "x")], [P(*outs[0])])
     x = cut(NUMBERS, None, "x")
     [slow], fast = in_step([x]), minijax.jit(lambda v: jnp.tanh(v @ v.T).max(0))(x)
     np.testing.assert_allclose(slow, fast, 1e-6)
@@ -313,21 +314,24 @@ def test_a_loop_that_talks_beside_a_map_over_another_mesh(place):
 
 
 def test_what_devices_in_step_can_run():
-    from minijax.spmd.lockstep import fits_in_step
+    from minijax.spmd.lockstep import is_lockstep_runnable
 
     def jaxpr_of(f):
         return minijax.make_jaxpr(f, axis_env=[("x", 2)])(1.0).jaxpr
 
     groups = [[0], [1]]
-    assert fits_in_step(jaxpr_of(lambda v: lax.psum(v, "x") + lax.axis_index("x")))
-    assert fits_in_step(jaxpr_of(lambda v: lax.fori_loop(0, 3, lambda i, u: u, v)))
+    for f in (
+        lambda v: lax.psum(v, "x") + lax.axis_index("x"),
+        lambda v: lax.fori_loop(0, 3, lambda i, u: u, v),
+    ):
+        assert is_lockstep_runnable(jaxpr_of(f))
     for f in (
         lambda v: lax.fori_loop(0, 3, lambda i, u: lax.psum(u, "x"), v),
         lambda v: lax.ppermute(v, "x", [(0, 1)]),
         lambda v: lax.all_gather(v, "x"),
         lambda v: lax.psum(v, "x", axis_index_groups=groups),
     ):
-        assert not fits_in_step(jaxpr_of(f))
+        assert not is_lockstep_runnable(jaxpr_of(f))
 
 
 def test_a_program_that_puts_a_value_on_a_mesh_runs_there():

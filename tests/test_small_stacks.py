@@ -8,7 +8,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.cpu_backend.program_codegen import STACK
+from minijax.cpu_backend.program_codegen import MAX_STACK_BYTES
 
 PROGRAM = """
 import threading
@@ -65,4 +65,4 @@ def test_variables_take_a_bounded_part_of_the_stack():
     functions = re.findall(r"^define.*?^}", text, re.M | re.S)
     [program] = [function for function in functions if " @program(" in function]
     sizes = [int(size) for size in re.findall(r"alloca \[(\d+) x i8\]", program)]
-    assert sizes and sum(sizes) <= STACK < 2 * 60 * 4 * 90
+    assert sizes and sum(sizes) <= MAX_STACK_BYTES < 2 * 60 * 4 * 90

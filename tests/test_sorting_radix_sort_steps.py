@@ -5,9 +5,9 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import ShapeDtypeStruct, enable_x64, jit, lax, make_jaxpr, vmap
-from minijax.jitting.compilation import compiled
-from minijax.sorting.radix_sort import Sort, padded, workspace
-from minijax.sorting.sort import words_of_key
+from minijax.jitting.compilation import compile_cached
+from minijax.sorting.radix_sort import Sort, pad_to_alignment, sort_workspace_bytes
+from minijax.sorting.sort import sort_key_words
 from tests.backends_here import HERE
 from tests.sorting_cases import DTYPES, SIZES, numbers, order, same_bits
 
@@ -15,7 +15,7 @@ from tests.sorting_cases import DTYPES, SIZES, numbers, order, same_bits
 def agree(f, *args, names=("cpu",)):
     closed, wanted = make_jaxpr(f)(*args), f(*args)
     for name in names:
-        for x, y in zip(compiled(closed, name)(*args), wanted, strict=True):
+        for x, y in zip(compile_cached(closed, name)(*args), wanted, strict=True):
             assert same_bits(x, y), name
 
 
@@ -58,12 +58,14 @@ def test_many_short_rows():
 
 def test_one_kernel_and_one_step():
     closed = make_jaxpr(lambda x: lax.sort((x * x, x))[1])(jnp.zeros(100))
-    program = compiled(closed, "cpu")
+    program = compile_cached(closed, "cpu")
     steps = program.lowered.steps
     assert [type(step).__name__ for step in steps] == ["Launch", "Sort"]
     assert not program.host.steps and program.entry is not None
     assert str(steps[1]).count(" = sort ") == 1
-    assert steps[1].workspace == 4 * padded(100) + workspace(100, 4)
+    assert steps[1].workspace == 4 * pad_to_alignment(100) + sort_workspace_bytes(
+        100, 4
+    )
     assert program.cost_analysis()["flops"] >= 400
 
 
@@ -89,7 +91,7 @@ def test_constants_and_repeated_operands():
 
 def test_profile_has_the_step():
     closed = make_jaxpr(lax.sort)(jnp.zeros(100))
-    program = compiled(closed, "cpu")
+    program = compile_cached(closed, "cpu")
     profile = program.profile(jnp.arange(100.0)[::-1])
     assert any(isinstance(row[0], Sort) for row in profile.rows.values())
 
@@ -97,8 +99,8 @@ def test_profile_has_the_step():
 @pytest.mark.parametrize("name", DTYPES)
 def test_words_are_in_the_order_of_numbers(name):
     x = numbers(name, (200,))
-    words = [np.asarray(word) for word in words_of_key(jnp.asarray(x))]
+    words = [np.asarray(word) for word in sort_key_words(jnp.asarray(x))]
     assert all(word.dtype.kind == "u" for word in words)
     assert np.array_equal(np.lexsort(words[::-1]), order(x))
     struct = ShapeDtypeStruct(x.shape, jnp.asarray(x).dtype)
-    assert len(make_jaxpr(words_of_key)(struct).out_avals) == len(words)
+    assert len(make_jaxpr(sort_key_words)(struct).out_avals) == len(words)

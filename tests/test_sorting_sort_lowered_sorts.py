@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minijax import ShapeDtypeStruct, lax, make_jaxpr
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.sorting.radix_sort import Sort
 
 WORDS = {
@@ -17,7 +17,7 @@ WORDS = {
 def steps_of(shape, dtype, num_keys, axis=0):
     struct = ShapeDtypeStruct(shape, dtype)
     sort = lambda x, y: lax.sort((x, y), axis, num_keys=num_keys)  # noqa: E731
-    program = compiled(make_jaxpr(sort)(struct, struct), "cpu").lowered
+    program = compile_cached(make_jaxpr(sort)(struct, struct), "cpu").lowered
     return [step for step in program.steps if isinstance(step, Sort)]
 
 

@@ -12,8 +12,8 @@ import minijax.numpy as jnp
 from minijax import export, grad, jit, lax, make_jaxpr
 from minijax.arrays.array import shape_rules
 from minijax.core import Primitive
-from minijax.stablehlo.exported import module_text
-from minijax.stablehlo.lowering import by_others, stablehlo_rules
+from minijax.stablehlo.exported import mlir_module_text
+from minijax.stablehlo.lowering import lower_fun, stablehlo_rules
 from minijax.stablehlo.text import decimal, dense
 from tests import control_cases
 
@@ -29,7 +29,7 @@ def names(text):
 @pytest.mark.parametrize("name", sorted(control_cases.cases(minijax)))
 def test_each_name_is_defined_once(name):
     call, xs = control_cases.cases(minijax)[name]
-    text = module_text(make_jaxpr(lambda *xs: call(lax, *xs))(*xs), "f")
+    text = mlir_module_text(make_jaxpr(lambda *xs: call(lax, *xs))(*xs), "f")
     defined, used = names(text)
     assert len(defined) == len({*defined})
     assert used == {*defined}
@@ -67,7 +67,7 @@ def test_constants():
 
 def test_a_function_is_written_once():
     square = jit(lambda x: x * x)
-    text = module_text(make_jaxpr(lambda x: square(square(x)))(X), "f")
+    text = mlir_module_text(make_jaxpr(lambda x: square(square(x)))(X), "f")
     assert text.count("func.func private") == 1
     assert text.count("func.call") == 2
 
@@ -78,7 +78,10 @@ def test_a_name_that_mlir_would_not_take():
     inner = jit(lambda x: x + 1)
     inner.__wrapped__.__name__ = "main"
     program = make_jaxpr(lambda x: inner(x))(X)
-    assert len({*re.findall(r"func\.func \w+ @(\w+)", module_text(program, "f"))}) == 2
+    assert (
+        len({*re.findall(r"func\.func \w+ @(\w+)", mlir_module_text(program, "f"))})
+        == 2
+    )
 
 
 def test_a_user_s_primitive():
@@ -87,15 +90,15 @@ def test_a_user_s_primitive():
     try:
         program = make_jaxpr(lambda x: triple_p.bind(x)[0])(X)
         with pytest.raises(NotImplementedError, match=r"stablehlo_rules\[triple_p\]"):
-            module_text(program, "f")
-        stablehlo_rules[triple_p] = by_others(lambda x: x * 3)
-        assert "stablehlo.multiply" in module_text(program, "f")
+            mlir_module_text(program, "f")
+        stablehlo_rules[triple_p] = lower_fun(lambda x: x * 3)
+        assert "stablehlo.multiply" in mlir_module_text(program, "f")
         stablehlo_rules[triple_p] = lambda block, eqn, x: block.constant(1, x.aval)
-        stablehlo_rules[triple_p] = by_others(lambda x: x.sum())
+        stablehlo_rules[triple_p] = lower_fun(lambda x: x.sum())
         with pytest.raises(
             TypeError, match=r"triple: tensor<f32> is not tensor<3x3xf32>"
         ):
-            module_text(program, "f")
+            mlir_module_text(program, "f")
     finally:
         del shape_rules[triple_p]
         stablehlo_rules.pop(triple_p, None)
@@ -103,7 +106,7 @@ def test_a_user_s_primitive():
 
 def test_refusals_name_the_line():
     with pytest.raises(NotImplementedError, match="Cholesky's only.*test_stablehlo.py"):
-        module_text(make_jaxpr(lambda x: jnp.linalg.svd(x)[1])(X), "f")
+        mlir_module_text(make_jaxpr(lambda x: jnp.linalg.svd(x)[1])(X), "f")
     with pytest.raises(NotImplementedError, match="Python function is not there"):
         jit(lambda x: minijax.debug.print("{}", x)).lower(X).as_text("stablehlo")
 
@@ -123,7 +126,7 @@ def test_exported():
 
 
 def test_gradients_are_plain_equations():
-    text = module_text(make_jaxpr(grad(lambda x: jnp.tanh(x @ x).sum()))(X), "f")
+    text = mlir_module_text(make_jaxpr(grad(lambda x: jnp.tanh(x @ x).sum()))(X), "f")
     assert {*re.findall(r"stablehlo\.(\w+)", text)} <= {
         "dot_general", "tanh", "constant", "broadcast_in_dim", "subtract", "multiply",
         "add", "transpose", "reduce",
@@ -155,12 +158,12 @@ def test_names_of_other_alphabets_are_written_in_ascii():
     assert jit(größe).lower(X).as_text("stablehlo").startswith("module @jit_gr__e {")
     inner = jit(lambda x: x)
     inner.__wrapped__.__name__ = "1 b"
-    assert "@_1_b(" in module_text(make_jaxpr(lambda x: inner(x))(X), "f")
+    assert "@_1_b(" in mlir_module_text(make_jaxpr(lambda x: inner(x))(X), "f")
 
 
 def test_types_are_said_where_the_short_form_has_other_ones():
     flags = np.array([True, False])
-    text = module_text(make_jaxpr(lax.select)(flags, flags, flags), "f")
+    text = mlir_module_text(make_jaxpr(lax.select)(flags, flags, flags), "f")
     kinds = ", ".join(["tensor<2xi1>"] * 3)
     assert f" : ({kinds}) -> tensor<2xi1>" in text
 
@@ -169,7 +172,7 @@ def test_a_loop_without_turns_is_not_written():
     def f(c, xs):
         return lax.scan(lambda c, x: (c + x, c), c, xs)
 
-    assert "while" not in module_text(make_jaxpr(f)(1.0, jnp.ones(0)), "f")
+    assert "while" not in mlir_module_text(make_jaxpr(f)(1.0, jnp.ones(0)), "f")
 
 
 def test_the_tangent_of_an_integer_is_false():

@@ -14,7 +14,7 @@ import minijax.scipy.ndimage
 import minijax.scipy.signal
 import minijax.scipy.special
 import minijax.scipy.stats
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.errors import ConcretizationTypeError
 from tests.static_integers import CALLS, KINDS, operands, outcome
 
@@ -50,19 +50,19 @@ def test_integers_of_all_kinds_are_one(call, known):
 @pytest.mark.parametrize("x", [1.0, "1", None, [1], minijax.numpy.ones(1, int)])
 def test_what_is_no_integer_is_named(x):
     with pytest.raises(TypeError, match="Expected an integer as k of f, got"):
-        as_integer(x, "k of f")
+        operator_index(x, "k of f")
 
 
 def test_a_tracer_is_told_the_way_out():
     with pytest.raises(ConcretizationTypeError, match="as k of f.*static_argnums.* n"):
-        minijax.jit(lambda n: as_integer(n, "k of f"))(1)
+        minijax.jit(lambda n: operator_index(n, "k of f"))(1)
     with pytest.raises(ConcretizationTypeError, match="traced. Pass size."):
-        minijax.jit(lambda n: as_integer(n, "k of f", "Pass size."))(1)
+        minijax.jit(lambda n: operator_index(n, "k of f", "Pass size."))(1)
 
 
 def test_a_tracer_with_a_number_is_an_integer():
     def f(x):
-        return x * as_integer(minijax.numpy.round(x).astype(int), "n")
+        return x * operator_index(minijax.numpy.round(x).astype(int), "n")
 
     assert minijax.grad(f)(2.0) == 2.0
 

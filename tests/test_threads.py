@@ -14,38 +14,43 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
-from minijax.cpu_backend.backend import CPUProgram, write_launch
-from minijax.dispatch.lowlevel import word
+from minijax.cpu_backend.backend import CPUProgram, emit_launch
+from minijax.dispatch.lowlevel import i64
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.loop_nests import interpret
 from minijax.kernels.lowering import Launch, step_kinds
-from minijax.llvm.codegen import module_text
+from minijax.llvm.codegen import module_ir
 from minijax.llvm.compiler import Library
 from minijax.llvm.targets import TargetLibrary, current_target, kernel_function
-from minijax.matmul.lowering import Product, write_product_step
+from minijax.matmul.lowering import Matmul, emit_matmul
 from minijax.threads import pool as pool_code
 from minijax.threads.atomics import (
     PAUSES,
-    Helper,
-    Shared,
+    PoolState,
+    WorkerState,
     _count,
-    added,
-    available,
+    available_cores,
+    ceil_div,
+    compare_exchange,
+    fetch_add,
+    load_acquire,
     pause_text,
-    quotient,
-    seen,
-    swapped,
 )
 from minijax.threads.parallel_loops import (
-    LONG,
-    in_shares,
-    outermost,
+    PARALLEL_THRESHOLDS,
+    estimate_kernel_time,
+    grain_unit,
+    parallel_launches,
+    parallel_loop,
     range_function,
-    time_of_kernel,
-    unit_of,
 )
-from minijax.threads.pool import Pool, place_of_share, pool, pool_text
-from minijax.threads.split_reductions import in_two
+from minijax.threads.pool import (
+    ThreadPool,
+    parallel_for_address,
+    pool_text,
+    thread_pool,
+)
+from minijax.threads.split_reductions import two_stage_fold
 from minijax.vectorization.row_schedules import Stream
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +61,7 @@ TASK = ctypes.CFUNCTYPE(*[WORD] * 5)
 @pytest.fixture(scope="module")
 def helpers():
     """A pool of three helpers, whatever computer this is."""
-    made = Pool(3)
+    made = ThreadPool(3)
     yield made
     made.stop()
 
@@ -64,12 +69,12 @@ def helpers():
 @contextmanager
 def helpers_away(pool):
     """Nobody helps for a while."""
-    place = pool.address + Shared.helpers
-    count, word[place] = word[place], 0
+    place = pool.address + PoolState.helpers
+    count, i64[place] = i64[place], 0
     try:
         yield
     finally:
-        word[place] = count
+        i64[place] = count
 
 
 def address_of(function):
@@ -153,15 +158,15 @@ def test_helpers_sleep_and_are_woken(helpers):
         return 0
 
     for _ in range(3):
-        asleep = [helpers.address + Shared.workers + 64 * n for n in range(3)]
-        while not all(word[me + Helper.asleep] for me in asleep):
+        asleep = [helpers.address + PoolState.workers + 64 * n for n in range(3)]
+        while not all(i64[me + WorkerState.asleep] for me in asleep):
             threading.Event().wait(0.01)
         share(address_of(task), 0, 4, 1, 0, 1, 100)
     assert len(who) == 4
 
 
 def test_a_pool_that_stopped_does_all_itself():
-    alone, done = Pool(1), []
+    alone, done = ThreadPool(1), []
     alone.stop()
     assert not any(helper.is_alive() for helper in alone.helpers)
 
@@ -183,20 +188,24 @@ def test_the_pool_as_python():
         return 0
 
     base = -(-ctypes.addressof(table) // 64) * 64
-    pool_code.share(base, address_of(task), 0, 100, 8, 0, 4, 100)
+    pool_code.parallel_for(base, address_of(task), 0, 100, 8, 0, 4, 100)
     assert done == [(0, 100)]
-    word[base + Shared.task], word[base + Shared.size] = address_of(task), 20
-    word[base + Shared.step], word[base + Shared.count] = 8, 3
-    word[base + Shared.left] = 3
+    i64[base + PoolState.task], i64[base + PoolState.size] = address_of(task), 20
+    i64[base + PoolState.step], i64[base + PoolState.count] = 8, 3
+    i64[base + PoolState.left] = 3
     pool_code.drain(base, 0)
-    assert done[1:] == [(0, 8), (8, 16), (16, 20)] and word[base + Shared.done] == 3
+    assert done[1:] == [(0, 8), (8, 16), (16, 20)] and i64[base + PoolState.done] == 3
 
 
 def test_atomics_as_python():
     table = (WORD * 1)(5)
     place = ctypes.addressof(table)
-    assert (added(place, 2), seen(place), quotient(7, 2)) == (5, 7, 4)
-    assert (swapped(place, 7, 1), swapped(place, 7, 2), seen(place)) == (1, 0, 1)
+    assert (fetch_add(place, 2), load_acquire(place), ceil_div(7, 2)) == (5, 7, 4)
+    assert (
+        compare_exchange(place, 7, 1),
+        compare_exchange(place, 7, 2),
+        load_acquire(place),
+    ) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("triple", ["x86_64-linux", "arm64-apple", "riscv64-linux"])
@@ -236,13 +245,13 @@ def kernels_of(f, shapes, dtype):
 def test_parts_are_bit_by_bit_the_whole(name, dtype):
     target, cut = current_target(), 0
     for kernel in kernels_of(*KERNELS[name], dtype):
-        loop = outermost(kernel, target)
+        loop = parallel_loop(kernel, target)
         if loop is None:
             continue
         cut += 1
         made = kernel_function(kernel, "whole", target)
-        parts = range_function(kernel, "part", target, unit_of(loop))
-        library = TargetLibrary(module_text([made, parts]), target)
+        parts = range_function(kernel, "part", target, grain_unit(loop))
+        library = TargetLibrary(module_ir([made, parts]), target)
         assert_same(kernel, loop, library)
     assert cut or name in ("columns", "broadcast")
 
@@ -259,11 +268,11 @@ def test_columns_in_parts_are_bit_by_bit_the_whole(name):
     """A step that stands for a loop over columns is cut between them."""
     target = current_target()
     [kernel] = kernels_of(*WIDE[name], "float32")
-    loop = outermost(kernel, target)
+    loop = parallel_loop(kernel, target)
     assert any(isinstance(step, Stream) for step in (loop, *getattr(loop, "body", ())))
-    parts = range_function(kernel, "part", target, unit_of(loop))
+    parts = range_function(kernel, "part", target, grain_unit(loop))
     whole = kernel_function(kernel, "whole", target)
-    assert_same(kernel, loop, TargetLibrary(module_text([whole, parts]), target))
+    assert_same(kernel, loop, TargetLibrary(module_ir([whole, parts]), target))
 
 
 ENOUGH = {
@@ -287,15 +296,18 @@ def test_what_is_long_is_shared(name):
     args = [jnp.zeros(shape) for shape in shapes]
     target, long = current_target(), []
     for step in CPUProgram(make_jaxpr(f)(*args)).plan.program.walk():
-        if isinstance(step, Launch) and time_of_kernel(step.kernel, target) > LONG:
+        if (
+            isinstance(step, Launch)
+            and estimate_kernel_time(step.kernel, target) > PARALLEL_THRESHOLDS
+        ):
             long.append(step)
-            assert in_shares(step, target), step.kernel
+            assert parallel_launches(step, target), step.kernel
     assert long
 
 
 def test_parts_that_would_cut_a_vector_are_refused():
     [kernel] = kernels_of(lambda x: jnp.tanh(x) * x, [(1003,)], "float32")
-    unit = unit_of(outermost(kernel, current_target()))
+    unit = grain_unit(parallel_loop(kernel, current_target()))
     with pytest.raises(ValueError, match=f"does {unit} turns at once"):
         range_function(kernel, "part", current_target(), unit // 2)
     assert "%hi" in range_function(kernel, "part", current_target(), 3 * unit).text
@@ -316,9 +328,9 @@ def assert_same(kernel, loop, library):
     wanted, found = ([x.copy() for x in given] for _ in range(2))
     count, size = len(given), kernel.sizes[loop.axis]
     library.function("whole", count)(*[x.ctypes.data for x in wanted])
-    units = quotient(size, unit_of(loop))
+    units = ceil_div(size, grain_unit(loop))
     places = sorted({0, units, *rng.integers(0, units, 3).tolist()})
-    pairs = [*pairwise(min(n * unit_of(loop), size) for n in places)]
+    pairs = [*pairwise(min(n * grain_unit(loop), size) for n in places)]
     rng.shuffle(pairs)
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count, WORD, WORD)
     part = kind(library.engine.get_function_address("part"))
@@ -378,7 +390,7 @@ FOLDS = {
 def test_folds_in_two_kernels(name, dtype):
     found = 0
     for step in launches_of(*FOLDS[name], dtype):
-        if steps := in_two(step):
+        if steps := two_stage_fold(step):
             found += 1
             [check_kernel(each.kernel) for each in steps]
             assert_does_the_same(step, steps)
@@ -415,12 +427,12 @@ NOT_CUT = {
 
 @pytest.mark.parametrize("name", NOT_CUT)
 def test_what_is_not_cut(name):
-    assert not any(map(in_two, launches_of(*NOT_CUT[name], "float32")))
+    assert not any(map(two_stage_fold, launches_of(*NOT_CUT[name], "float32")))
 
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_folds_do_not_depend_on_threads(name, small, monkeypatch, helpers):
-    monkeypatch.setattr("minijax.threads.pool.pool", lambda: helpers)
+    monkeypatch.setattr("minijax.threads.pool.thread_pool", lambda: helpers)
     f, shapes = FOLDS[name]
     args = [jnp.asarray(numbers(*shape)) for shape in shapes]
     program = CPUProgram(make_jaxpr(f)(*args))
@@ -441,7 +453,7 @@ def results(f, shapes, dtype="float32"):
 @pytest.fixture
 def small(monkeypatch):
     """All that can be shared is shared."""
-    monkeypatch.setattr("minijax.threads.parallel_loops.LONG", 0)
+    monkeypatch.setattr("minijax.threads.parallel_loops.PARALLEL_THRESHOLDS", 0)
     monkeypatch.setattr("minijax.threads.parallel_loops.SHORT", 0.001)
 
 
@@ -451,7 +463,7 @@ def unshared(monkeypatch):
 
     def run(*args):
         with monkeypatch.context() as m:
-            for kind, write in ((Launch, write_launch), (Product, write_product_step)):
+            for kind, write in ((Launch, emit_launch), (Matmul, emit_matmul)):
                 m.setitem(step_kinds, kind, step_kinds[kind]._replace(write=write))
             return results(*args)
 
@@ -481,8 +493,8 @@ def test_no_pool_without_the_text_of_its_functions(monkeypatch):
     def missing():
         raise OSError
 
-    monkeypatch.setattr("minijax.threads.pool.pool", missing)
-    assert place_of_share() is None
+    monkeypatch.setattr("minijax.threads.pool.thread_pool", missing)
+    assert parallel_for_address() is None
 
 
 def test_programs_in_several_threads():
@@ -598,8 +610,8 @@ def test_threads_that_cannot_start(monkeypatch):
 
     with monkeypatch.context() as m:
         m.setattr(threading.Thread, "start", refuse)
-        alone = Pool(3)
-    assert alone.helpers == [] and word[alone.address + Shared.helpers] == 0
+        alone = ThreadPool(3)
+    assert alone.helpers == [] and i64[alone.address + PoolState.helpers] == 0
     alone.stop()
 
 
@@ -614,7 +626,7 @@ def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
     monkeypatch.setattr("minijax.threads.atomics.CPU_LIMIT", path)
     cores = {"sched_getaffinity": lambda process: range(64)}
     monkeypatch.setattr(os, *cores.popitem(), raising=False)
-    assert available() == wanted
+    assert available_cores() == wanted
 
 
 def test_number_of_threads():
@@ -622,4 +634,4 @@ def test_number_of_threads():
     for wrong in ("-1", "many", 1.5):
         with pytest.raises(ValueError, match="no number of threads"):
             _count(wrong)
-    assert pool() is pool() and isinstance(pool().library, Library)
+    assert thread_pool() is thread_pool() and isinstance(thread_pool().library, Library)

@@ -56,7 +56,7 @@ def test_who_answers_calls(monkeypatch):
         raise UnknownLayout("lists")
 
     assert environment._calls().startswith("answered by ")
-    monkeypatch.setattr(environment, "open_gate", refuse)
+    monkeypatch.setattr(environment, "enable_fastpath", refuse)
     assert environment._calls().endswith("objects are not known (lists)")
     with jax.config.override("minijax_gate", False):
         assert environment._calls() == "answered by Python: minijax_gate is off"

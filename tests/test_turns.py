@@ -16,7 +16,7 @@ from minijax import P, clear_caches, device_put, jit, lax, make_mesh, pmap, shar
 from minijax.collectives import executors as halls
 from minijax.collectives import executors as native_runs
 from minijax.collectives import executors as turns
-from minijax.dispatch.fastpath_functions import open_gate
+from minijax.dispatch.fastpath_functions import enable_fastpath
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.sharding import NamedSharding
 from tests.test_collectives import mesh_programs
@@ -30,7 +30,7 @@ ROWS = device_put(
 @pytest.fixture
 def gate():
     try:
-        return open_gate()
+        return enable_fastpath()
     except UnknownLayout as error:
         pytest.skip(str(error))
 
@@ -78,13 +78,16 @@ def test_in_turn_as_by_a_team(name, columns, fresh, monkeypatch):
     numbers = np.random.default_rng(0).normal(size=(4, columns)).astype(np.float32)
     x = device_put(numbers, NamedSharding(MESH, P("x")))
     found = []
-    for short, kind in ((10**9, native_runs.InTurn), (-1, native_runs.ByTeams)):
+    for short, kind in (
+        (10**9, native_runs.SerialRunner),
+        (-1, native_runs.TeamRunner),
+    ):
         clear_caches()
-        monkeypatch.setattr(turns, "SHORT", short)
+        monkeypatch.setattr(turns, "MIN_PARALLEL_GAIN_NS", short)
         found.append(np.asarray(mapped(EXCHANGES[name])(x)))
         [program] = mesh_programs()
         many = name == "many"  # too many for the table that would have to stay
-        assert type(program.seat) is (native_runs.ByTeams if many else kind)
+        assert type(program.seat) is (native_runs.TeamRunner if many else kind)
     assert found[0].tobytes() == found[1].tobytes()
 
 
@@ -100,13 +103,13 @@ def test_a_meeting_in_a_branch_or_a_loop_is_no_place_to_cut(fresh):
         mapped(f)(ROWS)
         [program] = mesh_programs()
         assert program.executable.parts == []
-        assert type(program.seat) is native_runs.ByTeams
+        assert type(program.seat) is native_runs.TeamRunner
     alone = make_mesh((1,), ("x",))
     x = device_put(np.ones((4, 3), np.float32), NamedSharding(alone, P("x")))
     clear_caches()
     assert np.allclose(mapped(looped, alone)(x), 0.125)
     [program] = mesh_programs()
-    assert type(program.seat) is native_runs.InTurn
+    assert type(program.seat) is native_runs.SerialRunner
 
 
 @pytest.mark.parametrize("kind", ["jit", "pmap"])
@@ -262,7 +265,7 @@ def test_sums_that_go_past_the_caches(size, short, fresh, monkeypatch):
     small = SimpleNamespace(caches=(1,))
     monkeypatch.setattr(halls, "current_target", lambda: small)
     monkeypatch.setattr(halls, "_teams", [])
-    monkeypatch.setattr(turns, "SHORT", short)
+    monkeypatch.setattr(turns, "MIN_PARALLEL_GAIN_NS", short)
     numbers = np.random.default_rng(0).normal(size=(2, size)).astype(np.float32)
     total = pmap(lambda v: lax.psum([v, v * 2], "i"), "i")
     one = pmap(lambda v: lax.psum(v, "i"), "i")

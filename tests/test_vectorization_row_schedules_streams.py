@@ -14,9 +14,14 @@ from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import TARGETS, forced_target
 from minijax.vectorization import row_schedules as streaming
-from minijax.vectorization.row_schedules import STRIP, TOGETHER, Stream, strip_of
-from minijax.vectorization.schedules import vector_nest
-from minijax.vectorization.vector_functions import everything
+from minijax.vectorization.row_schedules import (
+    MIN_STREAMED_ROWS,
+    STRIP_LENGTH,
+    Stream,
+    strip_width,
+)
+from minijax.vectorization.schedules import schedule_nest
+from minijax.vectorization.vector_functions import walk_nest
 from tests import annotations
 
 KINDS = ["plain", "avx2", "avx512"]
@@ -47,9 +52,10 @@ def reversed_rows(a, b):
 FUNCTIONS = [column_sums, products, shortest, with_indices, reversed_rows]
 # Rows side by side, rows that are folded, columns.
 SIZES = [
-    (1, TOGETHER + 1, STRIP + 1), (2, 2 * TOGETHER, 2 * STRIP - 1),
-    (7, 17, 2 * STRIP), (8, 23, 2 * STRIP + 1), (9, 24, 3 * STRIP + 15),
-    (17, 40, 3 * STRIP + 17), (3, 1200, STRIP + 16),
+    (1, MIN_STREAMED_ROWS + 1, STRIP_LENGTH + 1),
+    (2, 2 * MIN_STREAMED_ROWS, 2 * STRIP_LENGTH - 1), (7, 17, 2 * STRIP_LENGTH),
+    (8, 23, 2 * STRIP_LENGTH + 1), (9, 24, 3 * STRIP_LENGTH + 15),
+    (17, 40, 3 * STRIP_LENGTH + 17), (3, 1200, STRIP_LENGTH + 16),
 ]  # fmt: skip
 
 
@@ -67,12 +73,12 @@ def small():
 def nest_of(f, *args):
     with small():
         [step] = fuse(lower(minijax.make_jaxpr(f)(*args))).steps
-        return step.kernel, vector_nest(step.kernel, forced_target("avx512"))
+        return step.kernel, schedule_nest(step.kernel, forced_target("avx512"))
 
 
 def strips_of_streams(steps):
     return [
-        step for step in everything(steps)
+        step for step in walk_nest(steps)
         if isinstance(step, Loop) and step.strip and isinstance(step.body[0], Stream)
     ]  # fmt: skip
 
@@ -92,7 +98,7 @@ def test_strips_are_what_whole_rows_are(sizes, kind):
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "bfloat16", "float64", "int32"])
 def test_dtypes(dtype):
     with minijax.enable_x64():
-        a, b = operands((9, 19, 2 * STRIP + 1), dtype)
+        a, b = operands((9, 19, 2 * STRIP_LENGTH + 1), dtype)
         for f in (column_sums, shortest, reversed_rows):
             with small():
                 ours = minijax.jit(lambda a, b, f=f: f(a, b), backend="cpu")(a, b)
@@ -109,9 +115,11 @@ def test_where_there_are_strips():
         kernel, steps = nest_of(f, *operands(sizes))
         assert strips_of_streams(steps), print_nest(kernel, steps)
         check_nest(kernel, steps)
-    few = nest_of(shortest, *operands((9, TOGETHER, 2000)))  # rows are read as ever
+    few = nest_of(
+        shortest, *operands((9, MIN_STREAMED_ROWS, 2000))
+    )  # rows are read as ever
     assert not strips_of_streams(few[1])
-    narrow = nest_of(shortest, *operands((9, 400, STRIP)))
+    narrow = nest_of(shortest, *operands((9, 400, STRIP_LENGTH)))
     assert not strips_of_streams(narrow[1])
 
 
@@ -120,13 +128,15 @@ def test_what_later_sweeps_take_up_is_kept_whole():
         powers = jnp.exp(b - b.max(0))
         return powers / powers.sum(0)
 
-    b = operands((1, 50, 3 * STRIP + 1))[1] / 9
+    b = operands((1, 50, 3 * STRIP_LENGTH + 1))[1] / 9
     with small():
         ours = minijax.jit(softmax, backend="cpu")(b)
     np.testing.assert_allclose(ours, minijax.jit(softmax, backend="kernels")(b), 1e-5)
 
 
-@pytest.mark.parametrize("columns", [8 * STRIP, 9 * STRIP - 1, 10 * STRIP + 1])
+@pytest.mark.parametrize(
+    "columns", [8 * STRIP_LENGTH, 9 * STRIP_LENGTH - 1, 10 * STRIP_LENGTH + 1]
+)
 def test_threads_share_strips_of_columns(columns):
     a, b = operands((1, 30, columns))
     jitted = minijax.jit(column_sums, backend="cpu, recorded")
@@ -141,7 +151,7 @@ def test_threads_share_strips_of_columns(columns):
 def test_running_values_stay_near(kind):
     target, dtype = TARGETS[kind], np.dtype("float32")
     for beside in (1, 2, 3, 8, 1000):
-        strip = strip_of(dtype, target, beside)
-        assert strip and strip % STRIP == 0
-        room = max(streaming.far_bytes(target) // 2, 4 * STRIP * beside)
+        strip = strip_width(dtype, target, beside)
+        assert strip and strip % STRIP_LENGTH == 0
+        room = max(streaming.far_bytes(target) // 2, 4 * STRIP_LENGTH * beside)
         assert 4 * strip * beside <= room

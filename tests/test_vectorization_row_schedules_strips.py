@@ -13,9 +13,9 @@ from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import forced_target
 from minijax.vectorization import row_schedules as strips
-from minijax.vectorization.row_schedules import STRIP, with_strips
-from minijax.vectorization.schedules import PASSES, vector_nest
-from minijax.vectorization.vector_functions import everything
+from minijax.vectorization.row_schedules import STRIP_LENGTH, strip_mine
+from minijax.vectorization.schedules import SCHEDULE_PASSES, schedule_nest
+from minijax.vectorization.vector_functions import walk_nest
 from tests import annotations
 
 
@@ -45,7 +45,7 @@ def kernel_of(f, *args):
 
 def strips_in(steps):
     """The loops of a nest that are done in strips."""
-    return [step for step in everything(steps) if getattr(step, "strip", 0)]
+    return [step for step in walk_nest(steps) if getattr(step, "strip", 0)]
 
 
 SIZES = [(129, 1, 20), (191, 2, 33), (192, 3, 64), (193, 4, 65), (300, 17, 40)]
@@ -58,7 +58,7 @@ def test_strips_are_what_whole_sweeps_are(sizes, kind):
     x = x[:, ::-1]
     for f in (layer, several):
         with (
-            patch.object(strips, "LARGE", 1),
+            patch.object(strips, "MIN_STRIP_MINED_ELEMENTS", 1),
             minijax.config.override("minijax_cpu", kind),
         ):
             ours = minijax.jit(lambda *xs, f=f: f(*xs), backend="cpu")(x, w, b)
@@ -83,20 +83,20 @@ def test_threads_share_strips(rows):
 def test_where_there_are_strips():
     target = forced_target("avx2")
     large = kernel_of(layer, *operands(1000, 3, 50))
-    [loop] = strips_in(vector_nest(large, target))
-    assert loop.strip == STRIP and len(loop.body) == 2
+    [loop] = strips_in(schedule_nest(large, target))
+    assert loop.strip == STRIP_LENGTH and len(loop.body) == 2
     assert loop.body[1].lanes == 8  # the second sweep has vectors of rows
     for small in (operands(1000, 3, 20), operands(100, 30, 60)):
-        assert not strips_in(vector_nest(kernel_of(layer, *small), target))
+        assert not strips_in(schedule_nest(kernel_of(layer, *small), target))
     plain = kernel_of(
         lambda x, w, b: (x[:, None] * w).sum(2) + b, *operands(1000, 3, 50)
     )
-    assert not strips_in(vector_nest(plain, target))  # it has no function
+    assert not strips_in(schedule_nest(plain, target))  # it has no function
 
 
 def test_they_are_printed_and_checked():
     kernel = kernel_of(layer, *operands(1000, 3, 50))
-    steps = check_nest(kernel, vector_nest(kernel, forced_target("avx2")))
+    steps = check_nest(kernel, schedule_nest(kernel, forced_target("avx2")))
     text = print_nest(kernel, steps)
     assert "64 a strip" in text and "keep v" in text and "recall v" in text
     [loop] = strips_in(steps)
@@ -107,4 +107,4 @@ def test_they_are_printed_and_checked():
     others = [*loop.body, *loop.body[1].body]
     with pytest.raises(NestError, match="strips"):
         check_nest(kernel, [loop._replace(body=others)])
-    assert with_strips in PASSES
+    assert strip_mine in SCHEDULE_PASSES

@@ -11,24 +11,24 @@ import pytest
 import minijax.numpy as jnp
 from minijax import enable_x64, jit, make_jaxpr
 from minijax.elementary_functions import real_functions as elementary
-from minijax.kernels.ir import Affine, Loop, Parameter, Start, Store
-from minijax.kernels.loop_nests import Kernel, apply, load
+from minijax.kernels.ir import Affine, FoldInit, Loop, Parameter, Store
+from minijax.kernels.loop_nests import Kernel, load_node, op_node
 from minijax.kernels.lowering import lower
-from minijax.llvm.codegen import module_text
+from minijax.llvm.codegen import module_ir
 from minijax.llvm.targets import (
     Target,
     TargetLibrary,
     forced_target,
     host_target,
     kernel_function,
-    prepared,
+    optimize_module,
 )
-from minijax.vectorization.row_schedules import Keep, Recall, Stream
-from minijax.vectorization.schedules import Tile, vector_nest
+from minijax.vectorization.row_schedules import RowLoad, RowStore, Stream
+from minijax.vectorization.schedules import TransposeTile, schedule_nest
 from minijax.vectorization.vector_functions import (
-    everything,
     function_name,
     function_texts,
+    walk_nest,
 )
 from tests import commands
 from tests import vector_cases as cases
@@ -101,10 +101,10 @@ def test_every_way_is_tried():
     """Each kind of step occurs among the kernels made by hand."""
     seen = Counter()
     for kernel in cases.made_by_hand():
-        for step in everything(vector_nest(kernel, host_target())):
+        for step in walk_nest(schedule_nest(kernel, host_target())):
             seen[type(step)] += 1
-            seen.update(map(type, step.body if isinstance(step, Tile) else ()))
-    assert all(seen[kind] for kind in (Loop, Stream, Tile, Keep, Recall))
+            seen.update(map(type, step.body if isinstance(step, TransposeTile) else ()))
+    assert all(seen[kind] for kind in (Loop, Stream, TransposeTile, RowStore, RowLoad))
 
 
 def text_of(kernel, target):
@@ -113,8 +113,8 @@ def text_of(kernel, target):
 
 def plus_one(size, dtype=F32):
     x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
-    a = load(x, Affine(0, (1,)))
-    b = apply("add", a, a)
+    a = load_node(x, Affine(0, (1,)))
+    b = op_node("add", a, a)
     return Kernel("twice", (size,), (x, out), (a, b), (Store(out, Affine(0, (1,)), b),))
 
 
@@ -151,9 +151,9 @@ def test_expensive_numbers_are_computed_once():
 def test_rows_that_fusion_calls_near_are_kept(kind, dtype, share):
     target = forced_target(kind)
     kernel = cases.row_program(2, share * target.near, dtype)
-    steps = [*everything(vector_nest(kernel, target))]
-    assert any(isinstance(step, Keep) for step in steps)
-    assert any(isinstance(step, Recall) for step in steps)
+    steps = [*walk_nest(schedule_nest(kernel, target))]
+    assert any(isinstance(step, RowStore) for step in steps)
+    assert any(isinstance(step, RowLoad) for step in steps)
 
 
 @pytest.mark.parametrize("kind", ["avx2", "avx512"])
@@ -167,25 +167,25 @@ def test_sums_of_rows_side_by_side_are_short_as_texts(kind, rows):
 
 
 def test_huge_rows_are_computed_again():
-    steps = [*everything(vector_nest(cases.row_program(2, 10**6, F32), host_target()))]
-    assert not any(isinstance(step, Keep | Recall) for step in steps)
+    steps = [*walk_nest(schedule_nest(cases.row_program(2, 10**6, F32), host_target()))]
+    assert not any(isinstance(step, RowStore | RowLoad) for step in steps)
 
 
 @pytest.mark.parametrize("along", [0, 1])
 def test_folds_of_an_earlier_sweep_are_kept(along):
     """The sums of rows are computed in one sweep, and recalled by the next."""
     kernel = cases.parts(40, 50, F32, along)
-    steps = [*everything(vector_nest(kernel, host_target()))]
+    steps = [*walk_nest(schedule_nest(kernel, host_target()))]
     sums = [node for node in kernel.nodes if node.op == "fold"][:1]
-    assert sum(isinstance(step, Start) and step.fold in sums for step in steps) == 1
-    assert sum(isinstance(step, Keep) for step in steps) == 2
-    assert sum(isinstance(step, Recall) for step in steps) == 2
+    assert sum(isinstance(step, FoldInit) and step.fold in sums for step in steps) == 1
+    assert sum(isinstance(step, RowStore) for step in steps) == 2
+    assert sum(isinstance(step, RowLoad) for step in steps) == 2
 
 
 def test_ends_of_rows_are_done_by_vectors():
     """Exponentials of sums of rows; not in large kernels, nor where rows are few."""
     for rows, lying in [(40, {1, 2}), (10, {2}), (10_000, {2})]:
-        steps = everything(vector_nest(cases.ends(2, rows, 33, F32), host_target()))
+        steps = walk_nest(schedule_nest(cases.ends(2, rows, 33, F32), host_target()))
         assert {s.axis for s in steps if isinstance(s, Loop) and s.lanes} == lying
 
 
@@ -212,7 +212,7 @@ def test_functions_are_shared():
         kernel_function(cases.function_row(n, "exp", F32), f"k{n}", host_target())
         for n in (100, 200)
     ]
-    text = module_text(functions)
+    text = module_ir(functions)
     label = next(name for name in functions[0].needed if name.startswith("exp"))
     assert text.count(f"define internal <16 x float> @{label}(") <= 1
     TargetLibrary(text, host_target())
@@ -232,14 +232,14 @@ def test_kernels_for_an_arm_processor():
         binding.Target.from_triple(ARM.triple)
     except RuntimeError:
         pytest.skip("LLVM here does not know the processor")
-    module, machine = prepared(binding, module_text(functions), ARM)
+    module, machine = optimize_module(binding, module_ir(functions), ARM)
     assert "v0.4s" in machine.emit_assembly(module)
 
 
 @pytest.mark.parametrize("op", ["sin", "cos", "log"])
 def test_what_is_rare_has_its_loop_in_a_function_of_its_own(op):
     """Callers contain the vector's function, and LLVM reads each copy of it."""
-    function = elementary.function(op, F32)
+    function = elementary.scalar_function(op, F32)
     texts = function_texts(function, 16)
     label = function_name(function, 16)
     assert "phi i64" not in texts[label]

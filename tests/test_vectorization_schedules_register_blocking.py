@@ -11,7 +11,7 @@ from minijax import jit, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.lowering import lower
-from minijax.llvm.targets import TARGETS, schedule
+from minijax.llvm.targets import TARGETS, scheduler
 from tests.commands import some
 
 
@@ -102,7 +102,7 @@ def test_short_rows_side_by_side_are_rows(columns, kind):
 def test_which_rows_are_short(columns, beside):
     program = fuse(lower(make_jaxpr(logsumexp)(jnp.ones((20_000, columns)))))
     [kernel] = [step.kernel for step in program.steps]
-    text = print_nest(kernel, schedule.value(kernel, TARGETS["avx512"]))
+    text = print_nest(kernel, scheduler.value(kernel, TARGETS["avx512"]))
     assert ("4 side by side" in text) == beside, text
 
 
@@ -110,5 +110,5 @@ def test_a_product_of_another_kind_has_its_rows_side_by_side():
     program = fuse(lower(make_jaxpr(shortest)(jnp.ones((64, 64)), jnp.ones((64, 64)))))
     [kernel] = [step.kernel for step in program.steps]
     for name in ("avx2", "avx512"):
-        text = print_nest(kernel, schedule.value(kernel, TARGETS[name]))
+        text = print_nest(kernel, scheduler.value(kernel, TARGETS[name]))
         assert "side by side" in text or "together" in text, text

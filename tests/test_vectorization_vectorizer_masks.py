@@ -7,12 +7,18 @@ import pytest
 
 from minijax.kernels.checker import NestError, check_kernel, check_nest
 from minijax.kernels.ir import Affine, Loop, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, apply, constant, fold, load
-from minijax.llvm.codegen import module_text
+from minijax.kernels.loop_nests import (
+    Kernel,
+    constant_node,
+    fold_node,
+    load_node,
+    op_node,
+)
+from minijax.llvm.codegen import module_ir
 from minijax.llvm.targets import TARGETS, host_target, kernel_function
 from minijax.vectorization import row_schedules as marks
-from minijax.vectorization.schedules import vector_nest
-from minijax.vectorization.vector_functions import everything, is_loop
+from minijax.vectorization.schedules import schedule_nest
+from minijax.vectorization.vector_functions import is_loop, walk_nest
 from tests import kernel_cases
 from tests.test_vectorization_schedules_kernels import check
 from tests.vector_cases import LongChance
@@ -23,14 +29,14 @@ F32, WIDE = np.dtype("float32"), TARGETS["avx512"]
 def chain(size, count=70, stride=1, last="mul"):
     """A kernel with a body of so many operations."""
     x = Parameter("x", F32, stride * size)
-    node, number = load(x, Affine(0, (stride,))), constant(0.9, F32)
+    node, number = load_node(x, Affine(0, (stride,))), constant_node(0.9, F32)
     nodes = [number, node]
     for _ in range(count):
-        nodes.append(apply("mul", nodes[-1], number))
+        nodes.append(op_node("mul", nodes[-1], number))
     if last == "fold":
-        nodes.append(fold("add", (0,), nodes[-1]))
+        nodes.append(fold_node("add", (0,), nodes[-1]))
     elif last != "mul":
-        nodes.append(apply(last, nodes[-1]))
+        nodes.append(op_node(last, nodes[-1]))
     place = Affine(0, (0,) if last == "fold" else (1,))
     out = Parameter("out", F32, 1 if last == "fold" else size)
     store = Store(out, place, nodes[-1])
@@ -39,8 +45,8 @@ def chain(size, count=70, stride=1, last="mul"):
 
 def masked_loops(kernel, target=WIDE):
     """The loops of a kernel's nest whose vectors have masks."""
-    steps = check_nest(kernel, vector_nest(kernel, target))
-    return [step for step in everything(steps) if is_loop(step) and step.masked]
+    steps = check_nest(kernel, schedule_nest(kernel, target))
+    return [step for step in walk_nest(steps) if is_loop(step) and step.masked]
 
 
 @pytest.mark.parametrize("size", [17, 31, 33, 100, 1009])
@@ -59,21 +65,21 @@ def test_a_long_body_with_a_rest_has_masks(size):
     ids=["no rest", "one vector", "short", "strides", "a fold", "rare", "too many"],
 )  # fmt: skip
 def test_others_have_none(kernel):
-    steps = vector_nest(kernel, WIDE)
-    assert not any(step.masked for step in everything(steps) if is_loop(step))
+    steps = schedule_nest(kernel, WIDE)
+    assert not any(step.masked for step in walk_nest(steps) if is_loop(step))
 
 
 def test_a_body_with_masks_is_written_once(monkeypatch):
     kernel = chain(100, 40, last="tanh")
     once = kernel_function(kernel, "f", WIDE)
-    monkeypatch.setattr(marks, "LONG", 10**6)
+    monkeypatch.setattr(marks, "MASK_THRESHOLD", 10**6)
     twice = kernel_function(kernel, "f", WIDE)
     counts = [text.text.count("fmul") for text in (once, twice)]
     assert counts == [40, 80]
 
 
 def test_random_kernels_have_masks(monkeypatch):
-    monkeypatch.setattr(marks, "LONG", 0)
+    monkeypatch.setattr(marks, "MASK_THRESHOLD", 0)
     met = kernel_cases.of_random_kernels(19, 60, LongChance)
     found = [kernel for kernel, *_ in met if masked_loops(kernel)]
     assert len(found) >= 10
@@ -93,7 +99,7 @@ def test_kernels_of_programs_leave_the_same_with_masks():
 def test_a_loop_of_a_strip_has_no_masks():
     """Its indices are counted from where the strip begins, and the mask is not."""
     kernel = chain(100)
-    *steps, loop = vector_nest(kernel, WIDE)
+    *steps, loop = schedule_nest(kernel, WIDE)
     plain = loop._replace(masked=False)
     strip = Loop(loop.axis, [plain], (), strip=32)
     check_nest(kernel, [*steps, strip])
@@ -103,5 +109,5 @@ def test_a_loop_of_a_strip_has_no_masks():
 
 def test_text_is_a_module():
     """What stands in front of the kernel's function is what it needs."""
-    text = module_text([kernel_function(chain(100), "f", WIDE)])
+    text = module_ir([kernel_function(chain(100), "f", WIDE)])
     assert text.count("@llvm.masked.load.v16f32") == 2  # declared, and called once

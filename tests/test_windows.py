@@ -6,7 +6,7 @@ import pytest
 import minijax
 from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax import numpy as jnp
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_cached
 from minijax.kernels.lowering import KernelProgram
 from minijax.test_util import check_grads
 from minijax.windows.convolution_tiles import TapProduct
@@ -36,7 +36,7 @@ def test_tiles_are_used_and_interpreted():
         return grad(lambda x, w: (call(x, w) ** 2).sum(), (0, 1))(x, w)
 
     closed = make_jaxpr(gradients)(x, w)
-    steps = [*compiled(closed, "cpu").lowered.walk()]
+    steps = [*compile_cached(closed, "cpu").lowered.walk()]
     assert sum(isinstance(step, TapProduct) for step in steps) == 4  # two phases
     args = minijax.numpy.asarray(x), minijax.numpy.asarray(w)
     for run in (KernelProgram(closed), jit(gradients)):
@@ -63,7 +63,7 @@ def test_an_axis_of_one_element_has_zeros_beside_it(space, how):
     def slopes(x, w):
         return grad(lambda x, w: (call(x, w) * 2.0).sum(), (0, 1))(x, w)
 
-    steps = [*compiled(make_jaxpr(call)(x, w), "cpu").lowered.walk()]
+    steps = [*compile_cached(make_jaxpr(call)(x, w), "cpu").lowered.walk()]
     assert any(isinstance(step, TapProduct) for step in steps)
     for f in (call, slopes):
         for ours, wanted in zip(jit(f)(x, w), f(*map(jnp.asarray, (x, w)))):
@@ -79,7 +79,7 @@ def test_a_convolution_without_features():
 @pytest.mark.parametrize("name", ["plain", "avx2", "avx512"])
 def test_tiles_for_other_processors(name):
     """The texts of tiles are made for each width of vectors."""
-    from minijax.llvm.instructions import LLVMFunction
+    from minijax.llvm.instructions import FunctionBuilder
     from minijax.llvm.targets import TARGETS
     from minijax.windows.convolution_tiles import (
         tap_tile,
@@ -90,7 +90,7 @@ def test_tiles_for_other_processors(name):
     target, dtype = TARGETS[name], np.dtype(np.float32)
     tile = tap_tile(dtype, target, units_at_once(dtype, target))
     assert tile.columns * dtype.itemsize == 64 * units_at_once(dtype, target)
-    f = LLVMFunction()
+    f = FunctionBuilder()
     write_tap_tile(f, tile)
     assert sum("fmul" in line for line in "\n".join(f.lines).split("\n")) == len(
         tile.places

@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.dtypes import enable_x64
-from minijax.kernels.builder import NoKernel
+from minijax.kernels.builder import UnsupportedKernel
 from minijax.windows.fft_kernels import radices_of, roots_of_one
 
 LENGTHS = [*range(1, 65), 100, 128, 210, 243, 256, 360, 1000, 1024, 2048]
@@ -160,7 +160,7 @@ def test_half_a_spectrum_is_read_as_numpy_reads_it():
 def test_lengths_that_are_left_to_numpy():
     assert np.prod(radices_of(2 * 3 * 5 * 7 * 11 * 13)) == 30030
     for n in (17, 2**19, 13 * 19):
-        with pytest.raises(NoKernel):
+        with pytest.raises(UnsupportedKernel):
             radices_of(n)
     check("fft", operand("fft", (17,), (2,), False), (17,))
 

@@ -43,7 +43,7 @@ def test_each_dtype_finds_the_same_places(counting, monkeypatch):
     expected = grad(pooled)(x)
     assert np.count_nonzero(expected)
     with enable_x64(counting == "int64"):
-        monkeypatch.setattr(selections, "PLACES", [np.dtype(counting)])
+        monkeypatch.setattr(selections, "POSITION_DTYPES", [np.dtype(counting)])
         for backend in (None, "cpu", "kernels", "python"):
             f = grad(lambda x: pooled(x) * 1)
             f = jit(f, backend=backend) if backend else f

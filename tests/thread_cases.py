@@ -16,15 +16,15 @@ import numpy as np
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.ir import Affine
 from minijax.kernels.loop_nests import Kernel, interpret
-from minijax.llvm.codegen import module_text
+from minijax.llvm.codegen import module_ir
 from minijax.llvm.targets import TargetLibrary, kernel_function
-from minijax.threads.atomics import quotient
-from minijax.threads.parallel_loops import outermost, range_function, unit_of
+from minijax.threads.atomics import ceil_div
+from minijax.threads.parallel_loops import grain_unit, parallel_loop, range_function
 from minijax.threads.split_reductions import (
-    cut_of,
-    first_kernel,
-    last_kernel,
-    rest_kernel,
+    final_fold_kernel,
+    partial_fold_kernel,
+    remainder_fold_kernel,
+    split_of_folds,
 )
 from tests import kernel_cases
 from tests.commands import options_of, reported
@@ -68,8 +68,8 @@ def memory_of(kernels, rng):
 
 def parts_of(kernel, loop, rng):
     """Starts and ends of parts of a loop, in disorder."""
-    size, unit = kernel.sizes[loop.axis], unit_of(loop)
-    units = quotient(size, unit)
+    size, unit = kernel.sizes[loop.axis], grain_unit(loop)
+    units = ceil_div(size, unit)
     places = sorted({0, units, *rng.integers(0, units, 3).tolist()})
     parts = [*pairwise(min(place * unit, size) for place in places)]
     rng.shuffle(parts)
@@ -78,12 +78,12 @@ def parts_of(kernel, loop, rng):
 
 def differs_in_parts(kernel, target, rng):
     """Whether a kernel leaves other bits in parts; None if it has no parts."""
-    loop = outermost(kernel, target)
+    loop = parallel_loop(kernel, target)
     if loop is None:
         return None
     made = kernel_function(kernel, "whole", target)
-    part = range_function(kernel, "part", target, unit_of(loop))
-    library = TargetLibrary(module_text([made, part]), target)
+    part = range_function(kernel, "part", target, grain_unit(loop))
+    library = TargetLibrary(module_ir([made, part]), target)
     zones, numbers = RedZones(), memory_of([kernel], rng)
     wanted, found = (
         {name: zones.laid_out(x) for name, x in numbers.items()} for _ in range(2)
@@ -101,7 +101,11 @@ def differs_in_parts(kernel, target, rng):
 
 def differs_in_two(kernel, cut, rng):
     """Whether the two kernels of a fold leave something else than the one."""
-    makers = first_kernel, *([rest_kernel] if cut.rest else []), last_kernel
+    makers = (
+        partial_fold_kernel,
+        *([remainder_fold_kernel] if cut.rest else []),
+        final_fold_kernel,
+    )
     kernels = [check_kernel(make(kernel, cut)) for make in makers]
     wanted = memory_of([kernel, *kernels], rng)
     found = {name: numbers.copy() for name, numbers in wanted.items()}
@@ -118,10 +122,10 @@ def differences(kernels, target):
     wrong, counts = [], [0, 0]
     for number, kernel in enumerate(kernels):
         rng, todo = np.random.default_rng(number), [kernel]
-        if cut := cut_of(kernel):
+        if cut := split_of_folds(kernel):
             counts[1] += 1
-            todo += [first_kernel(kernel, cut)]
-            todo += [rest_kernel(kernel, cut)] if cut.rest else []
+            todo += [partial_fold_kernel(kernel, cut)]
+            todo += [remainder_fold_kernel(kernel, cut)] if cut.rest else []
             wrong += [kernel] * differs_in_two(kernel, cut, rng)
         for each in todo:
             found = differs_in_parts(each, target, rng)

@@ -12,20 +12,20 @@ from importlib import import_module
 import numpy as np
 
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.builder import running
+from minijax.kernels.builder import scan_node
 from minijax.kernels.checker import check_kernel
-from minijax.kernels.ir import Affine, Guard, Parameter, Store, Term, Update
+from minijax.kernels.ir import Affine, Guard, IndirectTerm, Parameter, Store, Update
 from minijax.kernels.loop_nests import (
     Kernel,
-    apply,
-    constant,
-    fold,
-    index,
+    constant_node,
+    fold_node,
+    index_node,
     interpret,
-    load,
+    load_node,
+    op_node,
 )
 from minijax.llvm import codegen as kernel_text
-from minijax.llvm.codegen import module_text
+from minijax.llvm.codegen import module_ir
 from minijax.llvm.targets import (
     TargetLibrary,
     forced_target,
@@ -59,7 +59,7 @@ class LongChance(kernel_cases.Chance):
         node = super().node(nodes, sizes)
         if node.op != "fold" or node.detail.how != "mul":
             return node
-        return fold("add", node.detail.axes, *node.args)
+        return fold_node("add", node.detail.axes, *node.args)
 
 
 class RowChance(LongChance):
@@ -76,7 +76,7 @@ class RowChance(LongChance):
         """Some node that varies, in a narrow dtype."""
         long = [x for x in nodes if x.level] or nodes
         dtype = np.dtype(self.one(["float32", "float32", "int8", "uint16", "int32"]))
-        return [apply("convert", self.one(long), dtype=dtype)]
+        return [op_node("convert", self.one(long), dtype=dtype)]
 
     def stored(self, dtype):
         """Floats become halves in memory."""
@@ -110,7 +110,7 @@ class SweepChance(kernel_cases.Chance):
         for which in range(self.one([1, 2])):
             place, size = self.place(sizes)
             parameters.append(Parameter(f"x{which}", dtype, size))
-            nodes.append(load(parameters[-1], place))
+            nodes.append(load_node(parameters[-1], place))
         for _ in range(self.rng.integers(2, 8)):
             nodes.append(self.node(nodes, sizes))
         often = self.one(nodes)
@@ -135,10 +135,10 @@ class SweepChance(kernel_cases.Chance):
         arg, chance = self.one(nodes), self.rng.random()
         if chance < 0.3 and arg.level:
             how = self.one(["add", "max", "min"])
-            return fold(how, (self.one([*range(arg.level[-1], len(sizes))]),), arg)
+            return fold_node(how, (self.one([*range(arg.level[-1], len(sizes))]),), arg)
         if chance < 0.6:
-            return apply(self.one(["tanh", "atan"]), arg)
-        return apply(self.one(["add", "sub", "max"]), arg, self.one(nodes))
+            return op_node(self.one(["tanh", "atan"]), arg)
+        return op_node(self.one(["add", "sub", "max"]), arg, self.one(nodes))
 
 
 class LongPlaces(kernel_cases.PlacesChance, LongChance):
@@ -149,7 +149,7 @@ class LongPlaces(kernel_cases.PlacesChance, LongChance):
         node = super().node(nodes, sizes)
         if node.op != "running" or node.detail.how != "mul":
             return node
-        return running("add", *node.detail.axes, *node.args)
+        return scan_node("add", *node.detail.axes, *node.args)
 
 
 CHANCES = (
@@ -169,10 +169,10 @@ def row_program(rows, columns, dtype, along=1):
     """Softmax of rows, or of columns: the exponentials are kept for the last sweep."""
     x, out = (Parameter(name, dtype, rows * columns) for name in ("x", "out"))
     places = Affine(0, (columns, 1)), Affine(0, (1, rows))
-    a = load(x, places[1 - along])
-    m = fold("max", (1,), a)
-    e = apply("exp", d := apply("sub", a, m))
-    r = apply("div", e, s := fold("add", (1,), e))
+    a = load_node(x, places[1 - along])
+    m = fold_node("max", (1,), a)
+    e = op_node("exp", d := op_node("sub", a, m))
+    r = op_node("div", e, s := fold_node("add", (1,), e))
     stores = (Store(out, places[1 - along], r),)
     return Kernel("softmax", (rows, columns), (x, out), (a, m, d, e, s, r), stores)
 
@@ -182,11 +182,11 @@ def shares(batch, rows, columns, dtype):
     size = batch * rows * columns
     x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
     place = Affine(0, (rows * columns, columns, 1))
-    a = load(x, place)
-    e = apply("exp", a)
-    share = apply("div", e, total := fold("add", (2,), e))
-    most = fold("max", (1, 2), share)
-    r = apply("sub", most, share)
+    a = load_node(x, place)
+    e = op_node("exp", a)
+    share = op_node("div", e, total := fold_node("add", (2,), e))
+    most = fold_node("max", (1, 2), share)
+    r = op_node("sub", most, share)
     nodes, stores = (a, e, total, share, most, r), (Store(out, place, r),)
     return Kernel("shares", (batch, rows, columns), (x, out), nodes, stores)
 
@@ -198,8 +198,8 @@ def copies(count, columns, rows, dtype, stride):
         Parameter("out", dtype, count * x.size),
         Parameter("out1", dtype, columns),
     )
-    e = apply("exp", a := load(x, Affine(0, (0, 1, columns))))
-    m = fold("max", (2,), e)
+    e = op_node("exp", a := load_node(x, Affine(0, (0, 1, columns))))
+    m = fold_node("max", (2,), e)
     strides = (1, columns) if stride == 1 else (rows, 1)
     place, column = Affine(0, (x.size, *strides)), Affine(0, (0, 1, 0))
     stores = (Store(most, column, m), Store(out, place, e))
@@ -210,12 +210,15 @@ def copies(count, columns, rows, dtype, stride):
 def parts(rows, columns, dtype, along=1):
     """Sums of rows, or columns, as parts of a whole: the sums are kept, some twice."""
     x, out = Parameter("x", dtype, rows * columns), Parameter("out", dtype, rows)
-    a = load(x, (Affine(0, (1, rows)), Affine(0, (columns, 1)))[along])
-    s = fold("add", (1,), a)
-    two = apply("add", s, s)
-    whole, most = fold("add", (0,), apply("mul", two, two)), fold("max", (0,), s)
-    part = apply("div", apply("mul", s, two), whole)
-    r = apply("sub", part, most)
+    a = load_node(x, (Affine(0, (1, rows)), Affine(0, (columns, 1)))[along])
+    s = fold_node("add", (1,), a)
+    two = op_node("add", s, s)
+    whole, most = (
+        fold_node("add", (0,), op_node("mul", two, two)),
+        fold_node("max", (0,), s),
+    )
+    part = op_node("div", op_node("mul", s, two), whole)
+    r = op_node("sub", part, most)
     nodes = (a, s, two, whole.args[0], whole, most, part.args[0], part, r)
     stores = (Store(out, Affine(0, (1, 0)), r),)
     return Kernel("parts", (rows, columns), (x, out), nodes, stores)
@@ -229,12 +232,12 @@ def ends(count, rows, columns, dtype):
     )
     outs = [Parameter(f"out{n}", dtype, y.size) for n in range(2)]
     row = Affine(0, (rows, 1, 0))
-    a = load(x, Affine(0, (rows * columns, columns, 1)))
-    s, b = fold("add", (2,), a), load(y, row)
-    e = apply("exp", t := apply("min", s, b))
-    most, squares = fold("max", (1,), e), apply("mul", e, e)
-    share = apply("div", squares, total := fold("add", (1,), squares))
-    r = apply("sub", share, most)
+    a = load_node(x, Affine(0, (rows * columns, columns, 1)))
+    s, b = fold_node("add", (2,), a), load_node(y, row)
+    e = op_node("exp", t := op_node("min", s, b))
+    most, squares = fold_node("max", (1,), e), op_node("mul", e, e)
+    share = op_node("div", squares, total := fold_node("add", (1,), squares))
+    r = op_node("sub", share, most)
     nodes = (a, s, b, t, e, most, squares, total, share, r)
     stores = (Store(outs[0], row, r), Store(outs[1], row, t))
     return Kernel("ends", (count, rows, columns), (x, y, *outs), nodes, stores)
@@ -243,11 +246,11 @@ def ends(count, rows, columns, dtype):
 def column_folds(rows, columns, how, dtype):
     """A fold over rows, and another that shares its loop; a number for each column."""
     x, y = Parameter("x", dtype, rows * columns), Parameter("y", dtype, columns)
-    a, b = load(x, Affine(0, (1, columns))), load(y, Affine(0, (1, 0)))
-    c = apply("max", a, b)
-    first, second = fold(how, (1,), a), fold("add", (1,), c)
+    a, b = load_node(x, Affine(0, (1, columns))), load_node(y, Affine(0, (1, 0)))
+    c = op_node("max", a, b)
+    first, second = fold_node(how, (1,), a), fold_node("add", (1,), c)
     outs = [Parameter("out", first.dtype, columns), Parameter("out1", dtype, columns)]
-    d = apply("add", second, b)
+    d = op_node("add", second, b)
     column = Affine(0, (1, 0))
     stores = (Store(outs[0], column, first), Store(outs[1], column, d))
     nodes = (a, b, c, first, second, d)
@@ -259,16 +262,16 @@ def turned(rows, columns, dtype, count=2):
     sizes = (count, columns, rows)
     x, y, out = (Parameter(n, dtype, rows * columns * count) for n in ("x", "y", "out"))
     place = Affine(0, (rows * columns, rows, 1))
-    a, b = load(x, Affine(0, (rows * columns, 1, columns))), load(y, place)
-    c = apply("or" if dtype.kind == "b" else "add", a, b)
+    a, b = load_node(x, Affine(0, (rows * columns, 1, columns))), load_node(y, place)
+    c = op_node("or" if dtype.kind == "b" else "add", a, b)
     return Kernel("turned", sizes, (x, y, out), (a, b, c), (Store(out, place, c),))
 
 
 def extreme(size, how, dtype):
     """The place of the best number of a row; memory below has equals and NaN."""
     x, out = Parameter("x", dtype, 3 * size), Parameter("out", np.dtype("int64"), 3)
-    a = load(x, Affine(0, (size, 1)))
-    m = fold(how, (1,), a)
+    a = load_node(x, Affine(0, (size, 1)))
+    m = fold_node(how, (1,), a)
     stores = (Store(out, Affine(0, (1, 0)), m),)
     return Kernel(how, (3, size), (x, out), (a, m), stores)
 
@@ -281,7 +284,7 @@ def padded(size, before, after, step):
     )
     start = (size - 1) * -step if step < 0 else 0
     place = Affine(start - before * step, (step,))
-    a = load(x, place, (Guard(Affine(-before, (1,)), size),), 7)
+    a = load_node(x, place, (Guard(Affine(-before, (1,)), size),), 7)
     stores = (Store(out, Affine(0, (1,)), a),)
     return Kernel("padded", (size + before + after,), (x, out), (a,), stores)
 
@@ -289,9 +292,9 @@ def padded(size, before, after, step):
 def function_row(size, op, dtype):
     """An elementary function of a row."""
     x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
-    a = load(x, Affine(0, (1,)))
-    b = apply("abs", a)
-    c = apply(op, b)
+    a = load_node(x, Affine(0, (1,)))
+    b = op_node("abs", a)
+    c = op_node(op, b)
     return Kernel(op, (size,), (x, out), (a, b, c), (Store(out, Affine(0, (1,)), c),))
 
 
@@ -302,12 +305,12 @@ def taken(rows, columns, dtype):
         Parameter("n", np.dtype("int32"), rows),
     )
     outs = [Parameter(name, dtype, rows * columns) for name in ("out", "out1")]
-    v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
-    a = load(table, Affine(0, (0, 1)), (), 7, [(v, Term(columns, 6))])
-    j = index(1)
-    w = apply("add", v, j)
-    term = Term(-1, 6 * columns)
-    b = load(table, Affine(table.size - 1, (0, 0)), (), 7, [(w, term)])
+    v = op_node("convert", load_node(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
+    a = load_node(table, Affine(0, (0, 1)), (), 7, [(v, IndirectTerm(columns, 6))])
+    j = index_node(1)
+    w = op_node("add", v, j)
+    term = IndirectTerm(-1, 6 * columns)
+    b = load_node(table, Affine(table.size - 1, (0, 0)), (), 7, [(w, term)])
     places = Affine(0, (columns, 1)), Affine(0, (columns, 1))
     stores = tuple(map(Store, outs, places, (a, b)))
     nodes = (v.args[0], v, a, j, w, b)
@@ -321,15 +324,18 @@ def spread(rows, columns, dtype, how, step=1, distinct=False):
         Parameter("x", dtype, rows * columns),
     )
     out = Parameter("out", dtype, 6 * columns * step if not distinct else x.size)
-    v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
-    at, terms, place = (v,), (Term(columns * step, 6),), Affine(0, (0, step))
+    v = op_node("convert", load_node(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
+    at, terms, place = (v,), (IndirectTerm(columns * step, 6),), Affine(0, (0, step))
     nodes = [v.args[0], v]
     if distinct:
-        last = [constant(size - 1, np.dtype("int64")) for size in (rows, columns)]
-        at = tuple(apply("sub", end, index(k)) for k, end in enumerate(last))
-        terms, place = (Term(columns, rows), Term(1, columns - 1)), Affine(0, (0, 0))
+        last = [constant_node(size - 1, np.dtype("int64")) for size in (rows, columns)]
+        at = tuple(op_node("sub", end, index_node(k)) for k, end in enumerate(last))
+        terms, place = (
+            (IndirectTerm(columns, rows), IndirectTerm(1, columns - 1)),
+            Affine(0, (0, 0)),
+        )
         nodes = [*last, *[node.args[1] for node in at], *at]
-    y = apply("add", a := load(x, Affine(0, (columns, 1))), a)
+    y = op_node("add", a := load_node(x, Affine(0, (columns, 1))), a)
     update = Update(how, at, terms, (0, 1), distinct)
     nodes += [a, y]
     stores = (Store(out, place, y, update),)
@@ -344,9 +350,9 @@ def totals(rows, columns, how, dtype, along=1, step=1):
     strides = (columns, step) if along else (1, rows * step)
     start = 0 if step > 0 else (columns - 1) * (1 if along else rows)
     place = Affine(start, strides)
-    a, b = load(x, place), load(y, place)
-    m = running(how, 1, apply("max", a, b))
-    t = apply("sub", m, s := fold("max", (1,), m))
+    a, b = load_node(x, place), load_node(y, place)
+    m = scan_node(how, 1, op_node("max", a, b))
+    t = op_node("sub", m, s := fold_node("max", (1,), m))
     stores = (Store(out, place, t), Store(ends, Affine(0, (1, 0)), s))
     nodes = (a, b, m.args[0], m, s, t)
     return Kernel("totals", (rows, columns), (x, y, out, ends), nodes, stores)
@@ -436,7 +442,7 @@ def vector_library(target):
 
     def library(kernels):
         functions = [kernel_function(k, label, target) for label, k in kernels.items()]
-        return TargetLibrary(module_text(functions), target)
+        return TargetLibrary(module_ir(functions), target)
 
     return library
 
@@ -458,9 +464,9 @@ def main():
         masks=False,
     )
     if options.masks:
-        marks.LONG = 0  # any body may have masks
+        marks.MASK_THRESHOLD = 0  # any body may have masks
     if options.blocks:
-        kernel_text.MANY = 4  # turns of the shortest loop that has them
+        kernel_text.PAIRWISE_BLOCK = 4  # turns of the shortest loop that has them
     if options.programs:
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)

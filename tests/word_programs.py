@@ -17,7 +17,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minijax.dispatch.lowlevel import WordsLibrary, byte, call, half, llvm_text, word
+from minijax.dispatch.lowlevel import (
+    LowLevelLibrary,
+    call_pointer,
+    i64,
+    llvm_text,
+    u8,
+    u32,
+)
 from tests.commands import options_of, reported
 
 BYTES = 64
@@ -42,7 +49,7 @@ def surroundings():
     double = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda x: wrapped(2 * x))
     address = ctypes.cast(double, ctypes.c_void_p).value
     return {
-        "word": word, "half": half, "byte": byte, "call": call, "helper": helper,
+        "word": i64, "half": u32, "byte": u8, "call": call_pointer, "helper": helper,
         "LIMIT": 5, "DOUBLE": address, "Place": SimpleNamespace(second=8),
         "TEXT": "5", "listed": [1, 2], "_held": double,
     }  # fmt: skip
@@ -241,7 +248,7 @@ def run(function, numbers, args):
 def machine(text):
     """Return the machine code of a text, as a function."""
     names = surroundings()
-    library = WordsLibrary(llvm_text(as_words(text, names)))
+    library = LowLevelLibrary(llvm_text(as_words(text, names)))
     kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)
     found = kind(library.place("f"))
     found.held = library, names

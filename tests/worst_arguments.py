@@ -14,7 +14,7 @@ import sys
 import mpmath as mp
 import numpy as np
 
-from minijax.elementary_functions.real_functions import bodies
+from minijax.elementary_functions.real_functions import function_bodies
 from tests.commands import options_of
 from tests.function_cases import TRUTHS, interpreted
 
@@ -73,7 +73,7 @@ def near_errors(name, x):
     """Return the errors of many results in ulps, as far as doubles can tell."""
     with np.errstate(all="ignore"):
         exact = DOUBLE[name](x.astype(np.float64))
-        found = interpreted(bodies[name], x).astype(np.float64)
+        found = interpreted(function_bodies[name], x).astype(np.float64)
     _, exponents = np.frexp(exact)
     size = np.ldexp(1.0, np.maximum(exponents - 24, -149))
     return np.nan_to_num(abs(found - exact) / size)
@@ -82,7 +82,7 @@ def near_errors(name, x):
 def error_at(name, argument):
     """Return the error of one result in ulps, computed with 60 digits."""
     x = np.array([argument], FLOAT32)
-    found = float(interpreted(bodies[name], x)[0])
+    found = float(interpreted(function_bodies[name], x)[0])
     with mp.workdps(60):
         exact = TRUTHS[name](mp.mpf(float(x[0])))
         size = mp.mpf(2) ** max(mp.frexp(exact)[1] - 24, -149)

@@ -20,14 +20,19 @@ import numpy as np
 from minijax._registry import Registry
 from minijax.arrays.devices import default_placement, host_device
 from minijax.arrays.dtypes import (
+    canonical_dtype_of_array,
     canonicalize_dtype,
     config,
-    dtype_of_numbers,
-    from_node,
+    dtype_of_lattice_node,
     lattice_node,
 )
-from minijax.arrays.interchange import Interchange, Record, placement_of, seal
-from minijax.arrays.numerics import rule_of_class
+from minijax.arrays.interchange import (
+    AbstractValue,
+    BufferInterop,
+    make_read_only_array,
+    placement_of,
+)
+from minijax.arrays.numerics import lookup_by_type
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
 
@@ -54,7 +59,7 @@ def all_above(node):
 
 
 @functools.cache
-def join(*nodes):
+def dtype_lattice_join(*nodes):
     """Return the lowest type that lies above all `nodes`."""
     common = frozenset.intersection(*map(all_above, nodes))
     [lowest] = [node for node in common if common <= all_above(node)]
@@ -64,7 +69,7 @@ def join(*nodes):
 # Abstract values: what is known of an array without looking at its numbers.
 
 
-class ShapedArray(Record):
+class ShapedArray(AbstractValue):
     """The shape and dtype of an array, and whether the dtype is weak.
 
     Args:
@@ -100,7 +105,7 @@ def typeof(x: Any) -> ShapedArray:
     if type(aval) is ShapedArray:
         return aval
     if aval is None:
-        rule = aval_rules.get(type(x)) or rule_of_class(aval_rules, x)
+        rule = aval_rules.get(type(x)) or lookup_by_type(aval_rules, x)
         return rule(x)
     return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
 
@@ -122,14 +127,14 @@ aval_rules[bool] = lambda x: ShapedArray((), bool)
 aval_rules[int] = lambda x: _weak_scalar(int, config.jax_enable_x64)
 aval_rules[float] = lambda x: _weak_scalar(float, config.jax_enable_x64)
 aval_rules[complex] = lambda x: _weak_scalar(complex, config.jax_enable_x64)
-aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, dtype_of_numbers(x))
+aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, canonical_dtype_of_array(x))
 aval_rules[np.generic] = aval_rules[np.ndarray]
 
 
 # Concrete arrays, and the evaluation of primitives on their buffers.
 
 
-class ArrayImpl(Interchange):
+class ArrayImpl(BufferInterop):
     """An immutable array: a buffer, its abstract value, and its placement.
 
     Args:
@@ -145,7 +150,7 @@ class ArrayImpl(Interchange):
 
     def __init__(self, buffer, aval, placement=None):
         self._buffer, self.aval = buffer, aval
-        seal(self, placement)
+        make_read_only_array(self, placement)
 
 
 def asbuffer(x, device=None):
@@ -163,7 +168,7 @@ def asbuffer(x, device=None):
     return (device or host_device()).put(x, typeof(x).dtype)
 
 
-def held_as(x, aval):
+def convert_literal(x, aval):
     """Return a number with the dtype that it had once, and an array as it is.
 
     A number has 32 bits or 64 as a switch says, which a program may turn on its way.
@@ -179,7 +184,7 @@ def held_as(x, aval):
     return ArrayImpl(buffer, aval.update(shape=buffer.shape), placement)
 
 
-def asarray_impl(x):
+def as_array_impl(x):
     """Return an array, a number or a NumPy array as an `ArrayImpl`."""
     if isinstance(x, ArrayImpl):
         return x
@@ -209,21 +214,21 @@ def evaluated(primitive, compute, args, params, avals):
 shape_rules = RuleTable("shape")
 
 
-computations = Registry()  # what each primitive does to plain buffers
+eval_rules = Registry()  # what each primitive does to plain buffers
 
 
-def primitive_rules(primitive, shape, compute):
+def def_shape_and_impl(primitive, shape, compute):
     """Give a primitive its first two rules: its shape rule and its evaluation."""
 
     def impl(*args, **params):
         avals = shape_rules[primitive](*map(typeof, args), **params)
-        return evaluated(primitive, computations[primitive], args, params, avals)
+        return evaluated(primitive, eval_rules[primitive], args, params, avals)
 
-    shape_rules[primitive], computations[primitive] = shape, compute
+    shape_rules[primitive], eval_rules[primitive] = shape, compute
     impl_rules[primitive] = impl
 
 
-def common_type(*args):
+def common_dtype_and_weak_type(*args):
     """Return the dtype that `args` have together, and whether it is weak."""
     types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
     if len(types) == 1:
@@ -234,4 +239,6 @@ def common_type(*args):
 
 @functools.cache
 def _where_they_meet(types, wide):  # `wide`, for the cache: the dtype depends on it
-    return from_node(join(*[lattice_node(*type) for type in types]))
+    return dtype_of_lattice_node(
+        dtype_lattice_join(*[lattice_node(*type) for type in types])
+    )

@@ -20,21 +20,21 @@ import numpy as np
 
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import (
-    EXTENDED,
-    PYTHON_OF_NODE,
+    EXTENDED_DTYPES,
+    PYTHON_TYPE_OF_NODE,
     _on_or_off,
     config,
-    kind_of,
+    dtype_kind,
+    dtype_name,
     lattice_node,
-    name_of,
 )
 from minijax.core import EvalTrace, Trace, Tracer, _current_trace, set_current_trace
-from minijax.extents import Derived
+from minijax.extents import DerivedContextValue
 from minijax.lax.reductions import check_arraylike
 
 # The switches of JAX: their defaults, and what each of them means here.
 
-DONE = {
+HONORED_SWITCHES = {
     "jax_enable_x64": "64-bit types exist.",
     "jax_platforms": "The platforms to choose from, the default one first.",
     "jax_platform_name": "The platform that is the default.",
@@ -67,12 +67,12 @@ PRECISIONS = """
     F64_F64_F64
 """.split()
 GUARDS = "allow", "log", "disallow", "log_explicit", "disallow_explicit"
-LEVELS = "UNKNOWN", "O0", "O1", "O2", "O3"
+OPTIMIZATION_LEVELS = "UNKNOWN", "O0", "O1", "O2", "O3"
 LOGS = "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"
 GENERATORS = """
     threefry2x32 threefry4x32 rbg unsafe_rbg philox2x32 philox4x32
 """.split()
-CHOICES = {
+ENUM_CHOICES = {
     "jax_array_garbage_collection_guard": (None, "allow", "log", "fatal"),
     "jax_cpu_collectives_implementation": (None, "gloo", "mpi", "megascale"),
     "jax_default_matmul_precision": (None, *PRECISIONS),
@@ -83,8 +83,8 @@ CHOICES = {
     "jax_explicit_x64_dtypes": ("warn", "error", "allow"),
     "jax_legacy_prng_key": ("allow", "warn", "error"),
     "jax_logging_level": (None, *LOGS),
-    "jax_memory_fitting_level": LEVELS,
-    "jax_optimization_level": LEVELS,
+    "jax_memory_fitting_level": OPTIMIZATION_LEVELS,
+    "jax_optimization_level": OPTIMIZATION_LEVELS,
     "jax_send_traceback_to_runtime": ("off", "on", "full"),
     "jax_transfer_guard": (None, *GUARDS),
     "jax_transfer_guard_device_to_device": (None, *GUARDS),
@@ -230,7 +230,7 @@ REFUSED = {
 
 def statuses():
     """Yield, for each switch of JAX, its name, its status and what it means here."""
-    for name, meaning in DONE.items():
+    for name, meaning in HONORED_SWITCHES.items():
         yield name, "done", meaning
     for status, groups in ("accepted", ACCEPTED), ("refused", REFUSED):
         for meaning, switches in groups.items():
@@ -261,8 +261,8 @@ def _of_kind(kind, value):
 
 def _accepts(name, default):
     """Return what turns a value of a switch into a valid one, or raises."""
-    if name in CHOICES:
-        return partial(_one_of, CHOICES[name])
+    if name in ENUM_CHOICES:
+        return partial(_one_of, ENUM_CHOICES[name])
     if isinstance(default, bool):
         return _on_or_off
     if isinstance(default, int | float):
@@ -310,12 +310,12 @@ class TypePromotionError(ValueError):
     """
 
 
-def check_operands(name, *args):
+def check_promotion_operands(name, *args):
     """Refuse what is no array, what meets keys, and what the switches refuse."""
     check_arraylike(name, *args)
     dtypes = {getattr(arg, "dtype", None): arg for arg in args}
-    if len(dtypes) > 1 and not EXTENDED.keys().isdisjoint(dtypes):
-        listed = ", ".join(name_of(typeof(arg).dtype) for arg in args)
+    if len(dtypes) > 1 and not EXTENDED_DTYPES.keys().isdisjoint(dtypes):
+        listed = ", ".join(dtype_name(typeof(arg).dtype) for arg in args)
         raise TypeError(f"{name} does not accept dtypes {listed}.")
     for check in wanted:
         check(name, args)
@@ -325,14 +325,16 @@ def check_dtypes(name, args):
     """Refuse operands of different dtypes, if promotion is strict in this thread."""
     if config.jax_numpy_dtype_promotion == "strict" and len(args) > 1:
         avals = [typeof(arg) for arg in args]
-        check_strict({lattice_node(aval.dtype, aval.weak_type) for aval in avals})
+        check_strict_promotion(
+            {lattice_node(aval.dtype, aval.weak_type) for aval in avals}
+        )
 
 
-def check_strict(nodes):
+def check_strict_promotion(nodes):
     """Refuse places in the lattice that do not meet without a change of dtype."""
     weak = [node for node in nodes if node.endswith("*")]
     strong = [node for node in nodes if node not in weak]
-    below = WEAK_BELOW[kind_of(np.dtype(strong[0]))] if strong else weak
+    below = WEAK_BELOW[dtype_kind(np.dtype(strong[0]))] if strong else weak
     if len(strong) > 1 or not {*weak} <= {*below}:
         raise TypePromotionError(
             f"Input dtypes {tuple(sorted(map(_node_text, nodes)))} have no available "
@@ -343,17 +345,17 @@ def check_strict(nodes):
 
 
 def _node_text(node):
-    return str(PYTHON_OF_NODE[node]) if node.endswith("*") else node
+    return str(PYTHON_TYPE_OF_NODE[node]) if node.endswith("*") else node
 
 
 def check_ranks(name, args):
     """Tell of operands of different ranks, if this thread wants to hear of them."""
     shapes = [typeof(arg).shape for arg in args]
     if len({len(shape) for shape in shapes if shape}) > 1:
-        tell_of_ranks(name, shapes)
+        check_rank_promotion(name, shapes)
 
 
-def tell_of_ranks(name, shapes):
+def check_rank_promotion(name, shapes):
     """Warn of shapes of different ranks or refuse them, as this thread has asked."""
     mode = config.jax_numpy_rank_promotion
     if mode == "allow":
@@ -397,7 +399,7 @@ _define_promotion("jax_numpy_dtype_promotion", check_dtypes, "standard", "strict
 _define_promotion("jax_numpy_rank_promotion", check_ranks, "allow", "warn", "raise")
 
 
-def any_promotion():
+def permissive_promotion():
     """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
     ranks, dtypes = "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion"
     return config.override_all({ranks: "allow", dtypes: "standard"})
@@ -496,7 +498,7 @@ def ensure_compile_time_eval() -> AbstractContextManager:
 
     Reference: ``jax.ensure_compile_time_eval``.
     """
-    return Derived(_current_trace, _folding)
+    return DerivedContextValue(_current_trace, _folding)
 
 
 def _folding(around):

@@ -14,7 +14,7 @@ from threading import RLock
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.arrays.dtypes import aligned_copy, config, is_long
+from minijax.arrays.dtypes import aligned_copy, config, is_large_array
 from minijax.errors import raise_if_out_of_memory
 
 # Devices: where buffers live and programs run.
@@ -57,7 +57,7 @@ class Device:
     def put(self, x, dtype=None):
         """Return the numbers of `x`, of the host, in a new buffer."""
         try:
-            if self.array_module is np and is_long(x):
+            if self.array_module is np and is_large_array(x):
                 return aligned_copy(x, dtype or x.dtype)
             return self.array_module.array(x, dtype=dtype)
         except MemoryError as error:
@@ -116,7 +116,7 @@ def _quietly(xp, compute, buffers, params, avals):
 
 # By type of what says a part of a sharding: functions of the option and of it that
 # return the `Sharding`.
-completions: dict = Registry()
+sharding_converters: dict = Registry()
 
 
 class Sharding:
@@ -240,7 +240,7 @@ platforms = Registry({"cpu": [Device("cpu", 0, np)]})
 
 # From further names to functions that add a platform when one first asks for it, and
 # return its devices; they raise a `RuntimeError` that says why there are none.
-finders = Registry()
+device_factories = Registry()
 
 
 def host_device():
@@ -447,10 +447,10 @@ def _is_here(name):
 
 def _devices_of(name):
     """Return the devices of a platform, which a higher floor may have to look for."""
-    if name not in platforms and name not in finders:
+    if name not in platforms and name not in device_factories:
         raise _unknown(name)
     try:
-        return platforms[name] if name in platforms else finders[name]()
+        return platforms[name] if name in platforms else device_factories[name]()
     except RuntimeError as error:
         raise _unknown(name, f". {error}") from error
 

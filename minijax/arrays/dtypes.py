@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax._lazy import wake_all
+from minijax._lazy import run_registrations
 from minijax._registry import Registry
-from minijax.extents import Extent, dynamic_variable, in_force
+from minijax.extents import ContextValue, context_variable, current_context_value
 
 # The switches of the package.
 
@@ -45,7 +45,7 @@ class Config:
 
     def __init__(self):
         self._accepts, self._values, self._chosen = {}, {}, {}
-        self._overrides = dynamic_variable("overrides", {})
+        self._overrides = context_variable("overrides", {})
         self._told, self._held, self._unsure = {}, [], set()
 
     state = property(lambda self: (self._values, self._here()))
@@ -148,7 +148,7 @@ class Config:
 
     def _here(self):
         before = self._overrides.get()
-        extent = in_force(self._overrides)
+        extent = current_context_value(self._overrides)
         if extent is not before and self._held:
             self._settle()
         return extent.value
@@ -199,7 +199,7 @@ class Config:
         if name in self._accepts:
             return self._accepts[name]
         if not name.startswith("__"):
-            wake_all()  # a floor that is asleep may have it
+            run_registrations()  # a floor that is asleep may have it
         if name not in self._accepts:
             close = import_module("difflib").get_close_matches(name, self._accepts)
             meant = f" Did you mean {close[0]}?" if close else ""
@@ -207,7 +207,7 @@ class Config:
         return self._accepts[name]
 
 
-class Override(Extent):
+class Override(ContextValue):
     """Values of some switches in this thread, for a ``with`` block.
 
     Args:
@@ -227,7 +227,7 @@ class Override(Extent):
             if told and not self.begun:  # they hear of it before it is in force
                 self.lock.acquire(False)
                 self.config._expect(self, told)
-            self.value = in_force(self.variable).value | self.changes
+            self.value = current_context_value(self.variable).value | self.changes
             super().__enter__()
         except BaseException:  # an interrupt: it does not begin
             if not self.begun and self.lock.locked():
@@ -294,17 +294,19 @@ SHORT_NAMES = {
     "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
 
-DTYPES = {np.dtype(name): short for name, short in SHORT_NAMES.items()}
+SHORT_DTYPE_NAMES = {np.dtype(name): short for name, short in SHORT_NAMES.items()}
 if bfloat16 is not None:
-    DTYPES[np.dtype(bfloat16)] = "bf16"
-NAMES = {dtype: dtype.name for dtype in DTYPES}  # dtype.name itself takes its time
+    SHORT_DTYPE_NAMES[np.dtype(bfloat16)] = "bf16"
+DTYPE_NAMES = {
+    dtype: dtype.name for dtype in SHORT_DTYPE_NAMES
+}  # dtype.name itself takes its time
 
 # The type of tangents of integers: it has no values, and no arithmetic.
 float0 = np.dtype([("float0", np.void, 0)])
 
 # From NumPy's dtypes of what is no number, such as keys of generators, to ours. Shapes
 # may be changed; arithmetic and NumPy's sight of the elements are refused.
-EXTENDED: dict = Registry()
+EXTENDED_DTYPES: dict = Registry()
 
 
 class extended(np.void):  # type: ignore[misc]  # as np.record is one
@@ -342,36 +344,36 @@ class ExtendedDType:
         return self.name
 
     def __reduce__(self):
-        return known_dtype, (self.dtype,)
+        return numpy_dtype_of, (self.dtype,)
 
 
-def known_dtype(dtype):
+def numpy_dtype_of(dtype):
     """Return the dtype of arrays that NumPy takes `dtype` for."""
     dtype = np.dtype(dtype)
-    return dtype if dtype.isbuiltin else EXTENDED.get(dtype, dtype)
+    return dtype if dtype.isbuiltin else EXTENDED_DTYPES.get(dtype, dtype)
 
 
-def name_of(dtype):
+def dtype_name(dtype):
     """Return the name of a dtype in texts of arrays."""
-    return "float0" if dtype == float0 else known_dtype(dtype).name
+    return "float0" if dtype == float0 else numpy_dtype_of(dtype).name
 
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-KINDS = {
+KIND_OF_DTYPE = {
     dtype: "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
-    for dtype in DTYPES
+    for dtype in SHORT_DTYPE_NAMES
 }
 
 
-def kind_of(dtype):
+def dtype_kind(dtype):
     """Return one letter: bool, integer, unsigned, half, float, complex; x; or "0".
 
     The letter of extended dtypes is "x".
     """
-    return KINDS.get(dtype) or ("x" if dtype in EXTENDED else "0")
+    return KIND_OF_DTYPE.get(dtype) or ("x" if dtype in EXTENDED_DTYPES else "0")
 
 
-NO_BFLOAT16 = (
+BFLOAT16_MISSING = (
     "bfloat16 is a type of the package ml_dtypes, which is not installed: "
     "pip install ml_dtypes, or minijax-book[bfloat16]."
 )
@@ -380,14 +382,14 @@ NO_BFLOAT16 = (
 def as_dtype(dtype):
     """Return what NumPy takes `dtype` for; say what is missing if it is bfloat16."""
     try:
-        return known_dtype(dtype)
+        return numpy_dtype_of(dtype)
     except TypeError:
         if bfloat16 is None and dtype == "bfloat16":
-            raise TypeError(NO_BFLOAT16) from None
+            raise TypeError(BFLOAT16_MISSING) from None
         raise
 
 
-NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [
+X64_TO_X32 = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [
     ("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
     ("complex128", "complex64"),
 ]}  # fmt: skip
@@ -400,35 +402,35 @@ def canonicalize_dtype(dtype):
       dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
     """
     dtype = as_dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
-    return dtype if is_in_force(dtype) else NARROW[dtype]
+    return dtype if is_canonical_dtype(dtype) else X64_TO_X32[dtype]
 
 
-def is_in_force(dtype):
+def is_canonical_dtype(dtype):
     """Return whether new numbers can have a NumPy dtype: 64 bits by a switch only."""
-    return dtype not in NARROW or config.jax_enable_x64
+    return dtype not in X64_TO_X32 or config.jax_enable_x64
 
 
-def is_float(dtype):
+def is_real_floating(dtype):
     """Return whether `dtype` is a real floating-point type."""
-    return kind_of(np.dtype(dtype)) in "hf"
+    return dtype_kind(np.dtype(dtype)) in "hf"
 
 
 def is_inexact(dtype):
     """Return whether `dtype` is a floating-point or complex type."""
-    return kind_of(np.dtype(dtype)) in "hfc"
+    return dtype_kind(np.dtype(dtype)) in "hfc"
 
 
-def tangent_dtype(dtype):
+def tangent_dtype_of_primal(dtype):
     """Return the type of tangents of `dtype`: itself, or float0 if it is discrete."""
     return np.dtype(dtype) if is_inexact(dtype) else float0
 
 
-def short_name(dtype):
+def short_dtype_name(dtype):
     """Return the spelling of jaxprs: ``f32`` for float32."""
-    dtype = known_dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     if dtype == float0:
         return "float0"
-    return DTYPES.get(dtype) or str(dtype)
+    return SHORT_DTYPE_NAMES.get(dtype) or str(dtype)
 
 
 def check_dtype(dtype, name):
@@ -448,10 +450,14 @@ def check_dtype(dtype, name):
             "dtype=x use dtype=x.dtype."
         )
     canonical = canonicalize_dtype(dtype)
-    if canonical not in DTYPES and canonical != float0 and canonical not in EXTENDED:
+    if (
+        canonical not in SHORT_DTYPE_NAMES
+        and canonical != float0
+        and canonical not in EXTENDED_DTYPES
+    ):
         raise TypeError(
             f"{name} was asked for dtype {dtype!r}; arrays hold numbers and bools: "
-            + ", ".join(map(str, DTYPES))
+            + ", ".join(map(str, SHORT_DTYPE_NAMES))
         )
     if dtype not in PYTHON_TYPES and np.dtype(dtype) != canonical:
         warnings.warn(
@@ -463,7 +469,7 @@ def check_dtype(dtype, name):
     return canonical
 
 
-def dtype_of_numbers(x):
+def canonical_dtype_of_array(x):
     """Return the dtype in force for the numbers of a NumPy array or scalar.
 
     Raises:
@@ -475,9 +481,9 @@ def dtype_of_numbers(x):
             "numpy masked arrays are not supported: their masks would be lost. "
             "Use arr.filled() to convert the value to a standard numpy array."
         )
-    if x.dtype not in DTYPES and x.dtype != float0:
-        known = ", ".join(map(str, DTYPES))
-        name = known_dtype(x.dtype)
+    if x.dtype not in SHORT_DTYPE_NAMES and x.dtype != float0:
+        known = ", ".join(map(str, SHORT_DTYPE_NAMES))
+        name = numpy_dtype_of(x.dtype)
         raise TypeError(f"dtype {name} is not a valid array type, of {known}.")
     return canonicalize_dtype(x.dtype)
 
@@ -497,26 +503,29 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return np.issubdtype(arg1, arg2)
 
 
-ALIGNED, LONG = 64, 2**12  # bytes: the longest vector; what is long enough to care
+VECTOR_ALIGNMENT, MIN_ALIGNED_BYTES = (
+    64,
+    2**12,
+)  # bytes: the longest vector; what is long enough to care
 
 
-def is_long(x):
+def is_large_array(x):
     """Return whether it matters where the numbers of an array of NumPy begin."""
     plain = isinstance(x, np.ndarray) and x.flags.c_contiguous
-    return plain and x.nbytes >= LONG and not x.dtype.hasobject
+    return plain and x.nbytes >= MIN_ALIGNED_BYTES and not x.dtype.hasobject
 
 
 def aligned_copy(x, dtype):
     """Return a copy of an array that begins where the vectors of a processor may."""
-    room = np.empty(x.size * dtype.itemsize + ALIGNED, np.uint8)
-    start = -room.ctypes.data % ALIGNED
+    room = np.empty(x.size * dtype.itemsize + VECTOR_ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % VECTOR_ALIGNMENT
     copy = np.ndarray(x.shape, dtype, room, start)
     copy[...] = x
     return copy
 
 
 PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
-PYTHON_OF_NODE = {node: kind for kind, node in PYTHON_NODES.items()}
+PYTHON_TYPE_OF_NODE = {node: kind for kind, node in PYTHON_NODES.items()}
 WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
 
 
@@ -525,14 +534,18 @@ def lattice_node(dtype, weak_type=False):
     if type(dtype) is type and dtype in PYTHON_NODES:
         return PYTHON_NODES[dtype]
     dtype = as_dtype(dtype)
-    if dtype not in DTYPES:
-        error = ValueError if dtype in EXTENDED else TypeError
-        raise error(f"dtype {name_of(dtype)} is not a type of numbers: it meets none")
-    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
+    if dtype not in SHORT_DTYPE_NAMES:
+        error = ValueError if dtype in EXTENDED_DTYPES else TypeError
+        raise error(
+            f"dtype {dtype_name(dtype)} is not a type of numbers: it meets none"
+        )
+    return (
+        WEAK_NODES.get(dtype_kind(dtype), "bool") if weak_type else DTYPE_NAMES[dtype]
+    )
 
 
-def from_node(node):
+def dtype_of_lattice_node(node):
     """Return the dtype in force at a place in the lattice, and whether it is weak."""
     if not node.endswith("*"):
         return canonicalize_dtype(node), False
-    return canonicalize_dtype(PYTHON_OF_NODE[node]), True
+    return canonicalize_dtype(PYTHON_TYPE_OF_NODE[node]), True

@@ -17,17 +17,20 @@ import numpy as np
 
 from minijax.arrays.devices import NO_MANUAL_AXES, Device, default_placement
 from minijax.arrays.dtypes import (
-    EXTENDED,
+    EXTENDED_DTYPES,
     canonicalize_dtype,
-    known_dtype,
-    name_of,
-    short_name,
+    dtype_name,
+    numpy_dtype_of,
+    short_dtype_name,
 )
-from minijax.core import Array, methods
+from minijax.core import Array, tracer_methods
 
-UNSIGNED, BFLOAT = (1, 16, 1), (4, 16, 1)  # the kind of a number, its bits, how many
+DLPACK_UINT16, BFLOAT = (
+    (1, 16, 1),
+    (4, 16, 1),
+)  # the kind of a number, its bits, how many
 # Where a capsule of each name describes its numbers.
-PLACES = {b"dltensor": 20, b"dltensor_versioned": 52}
+DLPACK_DTYPE_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 _name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
     ("PyCapsule_GetName", ctypes.pythonapi)
@@ -48,7 +51,9 @@ class Numbers(ctypes.Structure):
 def retype(capsule, before, after):
     """Rewrite the type of a capsule's numbers; return whether it was `before`."""
     name = _name_of(capsule)
-    numbers = Numbers.from_address(_pointer_of(capsule, name) + PLACES[name])
+    numbers = Numbers.from_address(
+        _pointer_of(capsule, name) + DLPACK_DTYPE_OFFSETS[name]
+    )
     found = (numbers.code, numbers.bits, numbers.lanes) == before
     if found:
         numbers.code, numbers.bits, numbers.lanes = after
@@ -63,7 +68,7 @@ def lend(buffer, **kwargs):
     if buffer.dtype.name != "bfloat16":
         return buffer.__dlpack__(**kwargs)
     capsule = buffer.view(np.uint16).__dlpack__(**kwargs)
-    retype(capsule, UNSIGNED, BFLOAT)
+    retype(capsule, DLPACK_UINT16, BFLOAT)
     return capsule
 
 
@@ -75,30 +80,30 @@ class _Lender:
 
     def __dlpack__(self, **kwargs):
         capsule = self.x.__dlpack__(**kwargs)
-        self.retyped = retype(capsule, BFLOAT, UNSIGNED)
+        self.retyped = retype(capsule, BFLOAT, DLPACK_UINT16)
         return capsule
 
     def __dlpack_device__(self):
         return self.x.__dlpack_device__()
 
 
-def borrow(x):
+def numpy_view(x):
     """Return the numbers of an object as a NumPy array that shares its memory."""
     lender = _Lender(x)
     array = np.from_dlpack(lender)
     return array.view("bfloat16") if lender.retyped else array
 
 
-methods["shape"] = property(lambda x: x.aval.shape)
-methods["dtype"] = property(lambda x: x.aval.dtype)
-methods["ndim"] = property(lambda x: x.aval.ndim)
-methods["size"] = property(lambda x: x.aval.size)
-methods["itemsize"] = property(lambda x: x.aval.dtype.itemsize)
-methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
-methods["weak_type"] = property(lambda x: x.aval.weak_type)
+tracer_methods["shape"] = property(lambda x: x.aval.shape)
+tracer_methods["dtype"] = property(lambda x: x.aval.dtype)
+tracer_methods["ndim"] = property(lambda x: x.aval.ndim)
+tracer_methods["size"] = property(lambda x: x.aval.size)
+tracer_methods["itemsize"] = property(lambda x: x.aval.dtype.itemsize)
+tracer_methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
+tracer_methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
-class Record:
+class AbstractValue:
     """What is compared, hashed, written and pickled by its four parts.
 
     Args:
@@ -111,7 +116,7 @@ class Record:
     def __init__(
         self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
     ):
-        self.shape, self.dtype = tuple(shape), known_dtype(dtype)
+        self.shape, self.dtype = tuple(shape), numpy_dtype_of(dtype)
         self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
 
     mat = property(lambda self: self.manual_axis_type)
@@ -120,7 +125,7 @@ class Record:
         return self.shape, self.dtype, self.weak_type, self.manual_axis_type
 
     def __eq__(self, other):
-        return isinstance(other, Record) and self._key() == other._key()
+        return isinstance(other, AbstractValue) and self._key() == other._key()
 
     def __hash__(self):
         return hash(self._key())
@@ -146,12 +151,12 @@ class Record:
         if not short_dtypes:
             return str(self).lstrip("~")
         sizes = ",".join(map(str, self.shape))
-        return f"{short_name(self.dtype)}[{sizes}]{self.manual_axis_type}"
+        return f"{short_dtype_name(self.dtype)}[{sizes}]{self.manual_axis_type}"
 
     def __str__(self):
         sizes = ",".join(map(str, self.shape))
         weak, axes = "~" * self.weak_type, self.manual_axis_type
-        return f"{weak}{name_of(self.dtype)}[{sizes}]{axes}"
+        return f"{weak}{dtype_name(self.dtype)}[{sizes}]{axes}"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
@@ -163,7 +168,7 @@ def promised(x):
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
-def refuse_promise(x):
+def raise_if_promise(x):
     """Raise if `x` only promises an array: its method is called by functions of NumPy.
 
     Raises:
@@ -183,13 +188,13 @@ NO_NUMBERS = (
 )
 
 
-def seal(array, placement):
+def make_read_only_array(array, placement):
     """Make an array's buffer read-only, where it lies: if None, the default device."""
     array.placement = placement or default_placement()
     array.placement.device.seal(array._buffer)
 
 
-class Interchange(Array):
+class BufferInterop(Array):
     """What others may have of an array: its numbers, and no means to change them."""
 
     __slots__ = ("__weakref__",)
@@ -202,22 +207,24 @@ class Interchange(Array):
 
     def __repr__(self):
         if not self._is_here():
-            return f"Array(shape={self.aval.shape}, dtype={name_of(self.aval.dtype)})"
+            return (
+                f"Array(shape={self.aval.shape}, dtype={dtype_name(self.aval.dtype)})"
+            )
         return repr_of_array(self._numbers(), self.aval)
 
     def __str__(self):
-        plain = self.aval.dtype not in EXTENDED and self._is_here()
+        plain = self.aval.dtype not in EXTENDED_DTYPES and self._is_here()
         return str(self._numbers()) if plain else repr(self)
 
     def __format__(self, spec):
-        if self.aval.dtype in EXTENDED:
+        if self.aval.dtype in EXTENDED_DTYPES:
             return format(str(self), spec)
         numbers = self._numbers()
         return format(numbers[()] if self.aval.ndim == 0 else numbers, spec)
 
     def __array__(self, dtype=None, copy=None):
-        if self.aval.dtype in EXTENDED:
-            raise TypeError(NO_NUMBERS.format(name_of(self.aval.dtype)))
+        if self.aval.dtype in EXTENDED_DTYPES:
+            raise TypeError(NO_NUMBERS.format(dtype_name(self.aval.dtype)))
         numbers = self.placement.device.fetch(self._buffer)
         return np.array(numbers.view(), dtype=dtype, copy=copy)
 
@@ -304,9 +311,11 @@ def _on_default_device(kind, numbers, aval):
 
 def repr_of_array(buffer, aval):
     """Return ``Array([1., 2.], dtype=float32)``, as JAX writes it."""
-    if aval.dtype in EXTENDED:
+    if aval.dtype in EXTENDED_DTYPES:
         words = buffer[aval.dtype.names[0]]
-        return f"Array({aval.shape}, dtype={name_of(aval.dtype)}) overlaying:\n{words}"
+        return (
+            f"Array({aval.shape}, dtype={dtype_name(aval.dtype)}) overlaying:\n{words}"
+        )
     width = np.get_printoptions()["linewidth"]
     weak = ", weak_type=True" if aval.weak_type else ""
     dtype = f"dtype={aval.dtype.name}{weak})"
@@ -357,22 +366,24 @@ def placement_of(args, name, labels=None):
     """
     found = None
     for arg in args:
-        if isinstance(arg, Interchange):
+        if isinstance(arg, BufferInterop):
             place = arg.placement.joint
             if place.committed and place is not found:
                 if found is None:
                     found = place
                 elif found.devices != place.devices:
-                    raise apart(name, args, [spot_of(x) for x in args], labels)
+                    raise incommensurate_devices_error(
+                        name, args, [placement_or_none(x) for x in args], labels
+                    )
     return found or default_placement()
 
 
-def spot_of(x):
+def placement_or_none(x):
     """Return the placement of an array, and None for what has none."""
-    return x.placement if isinstance(x, Interchange) else None
+    return x.placement if isinstance(x, BufferInterop) else None
 
 
-def apart(name, avals, places, labels=None):
+def incommensurate_devices_error(name, avals, places, labels=None):
     """Return the error that operands are committed to different devices.
 
     Args:
@@ -385,8 +396,8 @@ def apart(name, avals, places, labels=None):
     other = next(i for i in held if places[i].devices != places[held[0]].devices)
     named = {i: labels[i] if labels else f"args[{i}]" for i in (held[0], other)}
     found = " and ".join(
-        f"argument {label} of {name} with shape {name_of(avals[i].dtype)}"
-        f"[{','.join(map(str, avals[i].shape))}] and with {ids_of(places[i])}"
+        f"argument {label} of {name} with shape {dtype_name(avals[i].dtype)}"
+        f"[{','.join(map(str, avals[i].shape))}] and with {device_ids(places[i])}"
         for i, label in named.items()
     )
     here, there = named.values()
@@ -396,7 +407,7 @@ def apart(name, avals, places, labels=None):
     )
 
 
-def ids_of(placement):
+def device_ids(placement):
     """Return the numbers of the devices of a placement, as messages have them."""
     ids = sorted(device.id for device in placement.devices)
     return f"device ids {ids} on platform {placement.devices[0].platform.upper()}"

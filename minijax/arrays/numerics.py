@@ -20,8 +20,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from minijax.arrays.devices import NO_MANUAL_AXES
-from minijax.arrays.dtypes import kind_of, name_of
-from minijax.arrays.interchange import refuse_promise
+from minijax.arrays.dtypes import dtype_kind, dtype_name
+from minijax.arrays.interchange import raise_if_promise
 from minijax.core import Tracer
 from minijax.errors import StaticIntegerError
 
@@ -29,20 +29,31 @@ from minijax.errors import StaticIntegerError
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
-FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
-BITS, ORDERED, ANY, COMPARED = "biu", "biuhf", "biuhfc", "biuhfcx"
+FLOAT_KINDS, INEXACT_KINDS, INT_KINDS, REAL_DTYPE_KINDS, NUMBER_DTYPE_KINDS = (
+    "hf",
+    "hfc",
+    "iu",
+    "iuhf",
+    "iuhfc",
+)
+BITWISE_KINDS, ORDERED_KINDS, ANY_KINDS, COMPARABLE_KINDS = (
+    "biu",
+    "biuhf",
+    "biuhfc",
+    "biuhfcx",
+)
 KIND_NAMES = {
     "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
     "f": "floating", "c": "complex", "x": "extended",
 }  # fmt: skip
 
 
-def listing(items):
+def comma_separated(items):
     """Return `items` in a row, for messages."""
     return ", ".join(map(str, items))
 
 
-def rule_of_class(rules, x):
+def lookup_by_type(rules, x):
     """Return the entry of a table for the class of `x`, or the nearest base class.
 
     Raises:
@@ -52,7 +63,7 @@ def rule_of_class(rules, x):
     for kind in type(x).__mro__:
         if kind in rules:
             return rules[kind]
-    refuse_promise(x)
+    raise_if_promise(x)
     raise TypeError(
         f"{x!r} of type {type(x)} is not a valid array type: "
         "an array, a NumPy array or a number is expected."
@@ -65,18 +76,18 @@ def check_same_dtype(name, avals):
     if [aval for aval in avals if aval.dtype is not first and aval.dtype != first]:
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{listing(name_of(aval.dtype) for aval in avals)}. Functions of "
-            "minijax.numpy convert them."
+            f"{comma_separated(dtype_name(aval.dtype) for aval in avals)}. Functions "
+            "of minijax.numpy convert them."
         )
 
 
 def check_kind(name, accepts, avals):
     """Raise a TypeError unless all dtypes are of the kinds that `name` accepts."""
     for position, aval in enumerate(avals):
-        if kind_of(aval.dtype) not in accepts:
-            kinds = listing(KIND_NAMES[kind] for kind in accepts)
+        if dtype_kind(aval.dtype) not in accepts:
+            kinds = comma_separated(KIND_NAMES[kind] for kind in accepts)
             raise TypeError(
-                f"{name} does not accept dtype {name_of(aval.dtype)} at position "
+                f"{name} does not accept dtype {dtype_name(aval.dtype)} at position "
                 f"{position}. Accepted kinds of dtypes: {kinds}."
             )
 
@@ -95,7 +106,7 @@ def refuse_sharding(name, sharding):
         )
 
 
-def shared_aval(avals):
+def same_type_aval(avals):
     """Return the plain aval that one or two operands have together, or None.
 
     They are of one shape and dtype, or a scalar of the dtype stands beside an array.
@@ -117,22 +128,22 @@ def all_weak(avals):
     return not [aval for aval in avals if not aval.weak_type]
 
 
-def to_bool(dtype):
+def bool_dtype_of(dtype):
     """Return the dtype of comparisons."""
     return np.dtype(bool)
 
 
-def to_real(dtype):
+def real_dtype_of(dtype):
     """Return the dtype of the parts of a complex number, or a real `dtype` itself."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-def to_complex(dtype):
+def complex_dtype_of(dtype):
     """Return the dtype of complex numbers with parts of `dtype`."""
     return np.dtype(f"c{dtype.itemsize * 2}")
 
 
-def broadcast_strictly(name, shapes):
+def broadcast_shapes_same_rank(name, shapes):
     """Return the shape that operands of equal rank have together.
 
     Raises:
@@ -144,12 +155,13 @@ def broadcast_strictly(name, shapes):
     if len({*map(len, ranked)}) > 1:
         raise TypeError(
             f"{name}: arrays must have the same number of dimensions, got shapes "
-            f"{listing(shapes)}. Functions of minijax.numpy line them up."
+            f"{comma_separated(shapes)}. Functions of minijax.numpy line them up."
         )
     sizes = [{*column} - {1} or {1} for column in zip(*ranked)]
     if builtins.max(map(len, sizes)) > 1:
         raise TypeError(
-            f"{name} got incompatible shapes for broadcasting: {listing(shapes)}."
+            f"{name} got incompatible shapes for broadcasting: "
+            f"{comma_separated(shapes)}."
         )
     return tuple(size for [size] in sizes)
 
@@ -202,7 +214,7 @@ ACCURATE = frozenset(
 )
 
 
-def bound(primitive):
+def bind_unary(primitive):
     """Return the function that binds a primitive of one operand and one result.
 
     It takes the argument `accuracy` where JAX's function of this name does.
@@ -243,7 +255,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(message) from None
 
 
-def as_truth(x, what):
+def concrete_bool(x, what):
     """Return a bool; a TypeError says which argument `what` is none."""
     if not isinstance(x, bool | np.bool_):
         kind = type(x).__name__
@@ -251,7 +263,7 @@ def as_truth(x, what):
     return bool(x)
 
 
-def as_integer(x, what, way_out=None):
+def operator_index(x, what, way_out=None):
     """Return a static integer, such as an axis, a size or a count, as an ``int``.
 
     It decides what the program is, so its value has to be known while tracing.
@@ -296,15 +308,15 @@ def canonicalize_axis(axis, ndim):
 
     Raises:
       ValueError: if there is no such axis among `ndim`.
-      TypeError, StaticIntegerError: as `as_integer`.
+      TypeError, StaticIntegerError: as `operator_index`.
     """
-    axis = as_integer(axis, "an axis")
+    axis = operator_index(axis, "an axis")
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
 
 
-def size_along(x, axis):
+def dim_size_along(x, axis):
     """Return the size of an axis of an array; raise as `canonicalize_axis`."""
     return x.shape[canonicalize_axis(axis, len(x.shape))]
 
@@ -320,7 +332,7 @@ def check_rank(name, least, *arrays):
             )
 
 
-def integers(numbers, what="Parameters"):
+def canonicalize_int_tuple(numbers, what="Parameters"):
     """Return a parameter: a tuple of Python ints.
 
     Args:
@@ -333,7 +345,7 @@ def integers(numbers, what="Parameters"):
     try:
         return tuple(map(operator.index, numbers))
     except TypeError:
-        raise _refused(no_integers(what, numbers)) from None
+        raise _refused(non_integer_message(what, numbers)) from None
 
 
 def _refused(message):
@@ -342,7 +354,7 @@ def _refused(message):
     return StaticIntegerError(f"{CONCRETE}. {message}")
 
 
-def no_integers(what, numbers):
+def non_integer_message(what, numbers):
     """Return the message for parameters that are not all known integers."""
     parts = numbers if isinstance(numbers, (tuple, list)) else (numbers,)
     told = {n.provenance(): None for n in parts if hasattr(n, "provenance")}
@@ -360,7 +372,7 @@ JIT_STATICALLY = (
 )
 
 
-def without(items, axes):
+def remove_axes(items, axes):
     """Return `items` as a tuple that lacks the places `axes`."""
     return tuple(item for place, item in enumerate(items) if place not in axes)
 
@@ -373,7 +385,7 @@ def check_axes(name, x, axes):
         raise ValueError(f"{name} axes {axes} contain out-of-bounds indices for {x}.")
 
 
-def check_placed(shape, new_shape, places):
+def check_broadcast_dimensions(shape, new_shape, places):
     """Raise a TypeError unless a shape fits into a new one, each axis at its place."""
     rising = sorted({*places}) == [*places] and len(places) == len(shape)
     fits = all(
@@ -389,25 +401,25 @@ def check_placed(shape, new_shape, places):
         )
 
 
-def sizes(shape, axes):
+def sizes_of_axes(shape, axes):
     """Return the sizes of some axes."""
     return tuple(shape[axis] for axis in axes)
 
 
-def free_axes(ndim, contracting, batch):
+def lhs_free_axes(ndim, contracting, batch):
     """Return the axes that are neither summed over nor shared."""
-    return without(range(ndim), (*contracting, *batch))
+    return remove_axes(range(ndim), (*contracting, *batch))
 
 
 # Numbers that NumPy counts differently from XLA, or not at all.
 
 
-def convert(xp, x, new_dtype, weak_type=False):
+def convert_impl(xp, x, new_dtype, weak_type=False):
     """Convert a buffer; floats beyond an integer type become its nearest end."""
     x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
-    if x.dtype.char == "d" and kind_of(new_dtype) == "h":
+    if x.dtype.char == "d" and dtype_kind(new_dtype) == "h":
         x = x.astype(np.float32)  # XLA rounds twice
-    if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
+    if dtype_kind(x.dtype) not in "hf" or dtype_kind(new_dtype) not in "iu":
         return x.astype(new_dtype)
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
     if xp is np and x.size and ends.min <= float(x.min()) and float(x.max()) < ends.max:
@@ -417,34 +429,34 @@ def convert(xp, x, new_dtype, weak_type=False):
     return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
 
 
-def convertible(dtype, new_dtype, name="convert_element_type"):
+def check_convertible(dtype, new_dtype, name="convert_element_type"):
     """Return `new_dtype`; raise a ValueError if just one is a type of numbers."""
     if (dtype.names or new_dtype.names) and dtype != new_dtype:
         raise ValueError(
-            f"Cannot {name} from {name_of(dtype)} to {name_of(new_dtype)}: only one of "
-            "them is a type of numbers. Keys are read by minijax.random.key_data, and "
-            "made by minijax.random.key."
+            f"Cannot {name} from {dtype_name(dtype)} to {dtype_name(new_dtype)}: only "
+            "one of them is a type of numbers. Keys are read by "
+            "minijax.random.key_data, and made by minijax.random.key."
         )
     return new_dtype
 
 
-def warn_of_lost_parts(dtype, new_dtype):
+def warn_complex_to_real(dtype, new_dtype):
     """Warn if a conversion drops imaginary parts."""
     if dtype.kind == "c" and new_dtype.kind != "c":
         message = "Casting complex values to real discards the imaginary part"
         warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=4)
 
 
-def literal_of(number, own, dtype, weak_type):
+def literal_in_dtype(number, own, dtype, weak_type):
     """Return a Python number of dtype `own` in another; a weak one as a number."""
-    number = fitting(number, dtype)
+    number = number_in_dtype(number, dtype)
     with np.errstate(all="ignore"):
         literal = np.asarray(number, own)
-        literal = literal if own == dtype else convert(np, literal, dtype)
+        literal = literal if own == dtype else convert_impl(np, literal, dtype)
     return literal.item() if weak_type else literal
 
 
-def fitting(number, dtype):
+def number_in_dtype(number, dtype):
     """Return a Python number as one that a dtype can hold: bools of complex ones."""
     if not isinstance(number, complex) or dtype.kind == "c":
         return number
@@ -453,27 +465,27 @@ def fitting(number, dtype):
     raise TypeError(f"The complex number {number} is no {dtype}; take its real part.")
 
 
-def wide(dtype):
+def sum_accumulator_dtype(dtype):
     """Return the dtype to add up in: half-precision floats need more bits."""
-    return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
+    return np.dtype(np.float32) if dtype_kind(dtype) == "h" else dtype
 
 
-MOST = {"h": np.float64, "f": np.float64, "c": np.complex128}
+WIDEST_DTYPES = {"h": np.float64, "f": np.float64, "c": np.complex128}
 
 
-def longer(dtype):
+def cumulative_accumulator_dtype(dtype):
     """Return the dtype of running totals: each is rounded, and enters the next one."""
-    return np.dtype(MOST.get(kind_of(dtype), dtype))
+    return np.dtype(WIDEST_DTYPES.get(dtype_kind(dtype), dtype))
 
 
-MANY = 128  # rows
+MIN_BLOCKED_ROWS = 128  # rows
 
 
-def added(xp, x, axes):
+def blocked_sum(xp, x, axes):
     """Return sums over axes, of many rows by way of sums of blocks."""
-    dtype = wide(x.dtype)
+    dtype = sum_accumulator_dtype(x.dtype)
     for axis in axes:
-        if x.shape[axis] > MANY and lie_apart(x, axis, axes):
+        if x.shape[axis] > MIN_BLOCKED_ROWS and lie_apart(x, axis, axes):
             x = in_blocks(xp, x, axis, dtype)
     return xp.sum(x, axes, dtype)
 
@@ -496,29 +508,35 @@ def in_blocks(xp, x, axis, dtype):
     return xp.moveaxis(sums, 0, axis)
 
 
-def contracted(xp, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     """Multiply, and sum over the contracting axes, by one product of matrices."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
-    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
+    lhs_free = lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    batch, summed = (
+        sizes_of_axes(lhs.shape, lhs_batch),
+        sizes_of_axes(lhs.shape, lhs_contract),
+    )
+    rows, columns = (
+        sizes_of_axes(lhs.shape, lhs_free),
+        sizes_of_axes(rhs.shape, rhs_free),
+    )
     a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
     b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = wide(preferred_element_type or xp.result_type(a, b))
+    dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(a, b))
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     a = a.reshape((*batch, math.prod(rows), math.prod(summed)))
     b = b.reshape((*batch, math.prod(summed), math.prod(columns)))
-    return product(xp, a, b).reshape((*batch, *rows, *columns))
+    return matmul_impl(xp, a, b).reshape((*batch, *rows, *columns))
 
 
-LONG_SUM, LONGEST_SUM = 2**12, 2**16  # terms of a sum
+BLOCKED_SUM_SIZES, LONGEST_SUM = 2**12, 2**16  # terms of a sum
 
 
-def product(xp, a, b):
+def matmul_impl(xp, a, b):
     """Multiply matrices; long sums are not made by adding one number to another."""
     terms, sums = a.shape[-1], a.shape[-2] * b.shape[-1]
-    if terms < LONG_SUM:
+    if terms < BLOCKED_SUM_SIZES:
         return xp.matmul(a, b)
     apart = not (in_lines(a) and in_lines(b))
     if sums <= math.isqrt(terms) and (apart or terms >= LONGEST_SUM):
@@ -545,20 +563,20 @@ def product_of_blocks(xp, a, b):
     return xp.add.reduce(parts, 0, dtype=parts.dtype) + rest
 
 
-def equal(xp, x, y):
+def eq_impl(xp, x, y):
     """Return where elements are the same: numbers, or those of an extended dtype."""
     return x == y if x.dtype.names else xp.equal(x, y)
 
 
-def not_equal(xp, x, y):
+def ne_impl(xp, x, y):
     """Return where elements differ: numbers, or those of an extended dtype."""
     return x != y if x.dtype.names else xp.not_equal(x, y)
 
 
-def divide(xp, x, y):
+def div_impl(xp, x, y):
     """Divide; integers round towards zero, and dividing by 0 gives all bits set."""
     if x.dtype.kind not in "iu":
-        return divide_inexact(xp, x, y)
+        return true_divide_impl(xp, x, y)
     zero = y == 0
     safe = xp.where(zero, xp.ones_like(y), y)
     quotient = x // safe
@@ -566,7 +584,7 @@ def divide(xp, x, y):
     return xp.where(zero, ~xp.zeros_like(x), quotient)
 
 
-def remainder(xp, x, y):
+def rem_impl(xp, x, y):
     """Return what division leaves, with the sign of `x`; `x` itself where y is 0."""
     if x.dtype.kind not in "iu":
         return xp.fmod(x, y)
@@ -579,12 +597,12 @@ def _shift(xp, x, y, shift, beyond):
     return xp.where(inside, shift(x, xp.where(inside, y, xp.zeros_like(y))), beyond)
 
 
-def shift_up(xp, x, y):
+def shift_left_impl(xp, x, y):
     """Shift bits up; by the width or more, nothing is left."""
     return _shift(xp, x, y, xp.left_shift, xp.zeros_like(x))
 
 
-def shift_down_arithmetic(xp, x, y):
+def shift_right_arithmetic_impl(xp, x, y):
     """Shift bits down; copies of the highest bit fill the gap."""
     bits = np.dtype(f"i{x.dtype.itemsize}")
     sign = xp.where(x.view(bits) < 0, bits.type(-1), bits.type(0))
@@ -592,14 +610,14 @@ def shift_down_arithmetic(xp, x, y):
     return xp.asarray(shifted, bits).view(x.dtype)
 
 
-def shift_down_logical(xp, x, y):
+def shift_right_logical_impl(xp, x, y):
     """Shift bits down; zeros fill the gap."""
     bits = np.dtype(f"u{x.dtype.itemsize}")
     shifted = _shift(xp, x.view(bits), y.view(bits), xp.right_shift, bits.type(0))
     return xp.asarray(shifted, bits).view(x.dtype)
 
 
-def count_leading_zeros(xp, x):
+def clz_impl(xp, x):
     """Return how many bits stand above the highest one."""
     bits = x.dtype.itemsize * 8
     x = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype("uint64")
@@ -608,12 +626,12 @@ def count_leading_zeros(xp, x):
     return bits - xp.bitwise_count(x)
 
 
-def count_ones(xp, x):
+def population_count_impl(xp, x):
     """Return how many bits are set."""
     return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
 
 
-def round_to_integer(xp, x, rounding_method):
+def round_impl(xp, x, rounding_method):
     """Round halves away from zero (0), or to the even neighbour (1)."""
     if rounding_method == 1:
         return xp.rint(x)
@@ -621,14 +639,14 @@ def round_to_integer(xp, x, rounding_method):
     return xp.copysign(whole + (xp.abs(x - whole) >= 0.5) * xp.sign(x), x)
 
 
-def direction(xp, x):
+def sign_impl(xp, x):
     """Return -1, 0 or 1, or a complex number of size 1; zeros keep their sign."""
     if x.dtype.kind == "c":
-        return xp.where(x == 0, x, unit(xp, x))
+        return xp.where(x == 0, x, complex_sign(xp, x))
     return xp.where(x == 0, x, xp.sign(x))
 
 
-def power(xp, x, y):
+def pow_impl(xp, x, y):
     """Raise `x` to the power `y`, an array of the same dtype or of integers."""
     y = y.astype(x.dtype) if y.dtype.kind in "iu" else y
     root = y == 0.5
@@ -637,17 +655,17 @@ def power(xp, x, y):
     return xp.power(x, y)
 
 
-def integer_power(xp, x, y):
+def integer_power_impl(xp, x, y):
     """Raise `x` to a fixed integer power."""
     if y < 0:
-        below = integer_power(xp, x, -y)
-        return divide_inexact(xp, xp.ones_like(x), below)
+        below = integer_power_impl(xp, x, -y)
+        return true_divide_impl(xp, xp.ones_like(x), below)
     if y > 127 or (y and x.dtype.kind == "c"):  # not every dtype holds 128
-        return by_squaring(xp.multiply, x, y)
+        return power_by_squaring(xp.multiply, x, y)
     return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
 
 
-def by_squaring(multiply, x, y):
+def power_by_squaring(multiply, x, y):
     """Return a power of `x`, for a positive integer `y`, by a product for each bit."""
     result = None
     while y:
@@ -658,26 +676,26 @@ def by_squaring(multiply, x, y):
     return result
 
 
-def next_number(xp, x, y):
+def nextafter_impl(xp, x, y):
     """Return the next number on the way to `y`: `y` itself from a zero to the other."""
     return xp.where(x == y, y, xp.nextafter(x, y))
 
 
-def inverse_root(xp, x):
+def rsqrt_impl(xp, x):
     """Return 1 / sqrt(x); of half-precision numbers it is rounded once."""
-    many = x.astype(wide(x.dtype), copy=False)
-    root = divide_inexact(xp, many.dtype.type(1), xp.sqrt(many))
+    many = x.astype(sum_accumulator_dtype(x.dtype), copy=False)
+    root = true_divide_impl(xp, many.dtype.type(1), xp.sqrt(many))
     return root.astype(x.dtype, copy=False)
 
 
-def sigmoid(xp, x):
+def logistic_impl(xp, x):
     """Return 1 / (1 + exp(-x)); of half-precision numbers it is rounded once."""
-    many = x.astype(wide(x.dtype), copy=False)
-    part = divide_inexact(xp, many.dtype.type(1), 1 + xp.exp(-many))
+    many = x.astype(sum_accumulator_dtype(x.dtype), copy=False)
+    part = true_divide_impl(xp, many.dtype.type(1), 1 + xp.exp(-many))
     return part.astype(x.dtype, copy=False)
 
 
-def reduced(xp, x, exponent_bits, mantissa_bits):
+def reduce_precision_impl(xp, x, exponent_bits, mantissa_bits):
     """Round to a float of fewer bits; what is too large or small becomes inf or 0."""
     many, own = x.astype(np.float64), 2 ** (_EXPONENT_BITS[x.dtype.name] - 1)
     place = xp.maximum(xp.frexp(many)[1], 3 - own)  # subnormal numbers have one place
@@ -695,20 +713,20 @@ def reduced(xp, x, exponent_bits, mantissa_bits):
 _EXPONENT_BITS = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
 
 
-def running_log_sum_exp(xp, x, axis):
+def cumlogsumexp_impl(xp, x, axis):
     """Return the logarithms of running sums of exponentials."""
     if x.dtype.kind != "c":
-        return xp.logaddexp.accumulate(x, axis, longer(x.dtype))
-    return running_logarithms(xp, x, axis)
+        return xp.logaddexp.accumulate(x, axis, cumulative_accumulator_dtype(x.dtype))
+    return complex_cumlogsumexp(xp, x, axis)
 
 
-def by_number(function):
+def elementwise_impl_of_scalar_function(function):
     """Return an evaluation that calls `function` on each element as a Python float."""
     vectorized = np.vectorize(function, otypes=[np.float64])
     return lambda xp, x: vectorized(x.astype(np.float64))
 
 
-def log_gamma(x):
+def lgamma_scalar(x):
     """Return log |Γ(x)|; infinite at the poles 0, -1, -2, …"""
     if math.isinf(x) or (x <= 0 and x == math.floor(x)):
         return math.inf
@@ -720,8 +738,8 @@ def log_gamma(x):
 
 # Where psi is 0, in two parts; psi(x) / (x - that) from 1 to 2, a quotient of
 # polynomials in x - 1.5; and log(x) - 1 / (2 x) - psi(x), a series in 1 / x**2.
-PSI_ZERO = 1.4616321449683622, 9.549995429965697e-17
-PSI_NEAR = (
+DIGAMMA_ROOT = 1.4616321449683622, 9.549995429965697e-17
+DIGAMMA_RATIONAL = (
     (
         0.9510558760318328, 1.08025905637985, 0.4202601310988512, 0.06598757301306346,
         0.0035803014256273946, 1.9644097005295103e-05, -2.2098623048346206e-07,
@@ -731,13 +749,13 @@ PSI_NEAR = (
         0.0242015506303538, 0.0008695255114440703,
     ),
 )  # fmt: skip
-PSI_FAR = (
+DIGAMMA_ASYMPTOTIC = (
     0.0, 1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12,
     -3617 / 8160, 43867 / 14364,
 )  # fmt: skip
 
 
-def psi(x):
+def digamma_scalar(x):
     """Return Γ'(x) / Γ(x): reflected, moved to where one of two formulas holds.
 
     Source: NIST Digital Library of Mathematical Functions, 5.5.2, 5.5.4, 5.11.2.
@@ -745,19 +763,21 @@ def psi(x):
     if not x > -math.inf or (x <= 0 and math.fmod(x, 1) == 0):
         return math.nan
     if x < 0:
-        return psi(1 - x) - math.pi * cotangent(math.remainder(x, 1))
+        return digamma_scalar(1 - x) - math.pi * cotangent(math.remainder(x, 1))
     if x < 1:
-        return psi(1 + x) - 1 / x if 1 / x < math.inf else -math.inf
+        return digamma_scalar(1 + x) - 1 / x if 1 / x < math.inf else -math.inf
     if x >= 8:
-        return math.log(x) - 0.5 / x - horner(PSI_FAR, 1 / (x * x))
+        return math.log(x) - 0.5 / x - polyval_horner(DIGAMMA_ASYMPTOTIC, 1 / (x * x))
     above = 0.0
     while x > 2:
         above, x = above + 1 / (x - 1), x - 1
-    ratio = horner(PSI_NEAR[0], x - 1.5) / horner(PSI_NEAR[1], x - 1.5)
-    return above + (x - PSI_ZERO[0] - PSI_ZERO[1]) * ratio
+    ratio = polyval_horner(DIGAMMA_RATIONAL[0], x - 1.5) / polyval_horner(
+        DIGAMMA_RATIONAL[1], x - 1.5
+    )
+    return above + (x - DIGAMMA_ROOT[0] - DIGAMMA_ROOT[1]) * ratio
 
 
-def horner(coefficients, x):
+def polyval_horner(coefficients, x):
     """Return the value of a polynomial; the coefficient of 1 comes first."""
     result = 0.0
     for coefficient in reversed(coefficients):
@@ -772,7 +792,7 @@ def cotangent(turns):
     return math.copysign(math.tan(math.pi * (0.5 - abs(turns))), turns)
 
 
-def inverse_erf(y):
+def erf_inv_scalar(y):
     """Return the x with erf(x) = y: a closed form nearby, then Halley's method.
 
     Source of the closed form: Sergei Winitzki, "A handy approximation for the error
@@ -795,7 +815,7 @@ def inverse_erf(y):
 # Complex numbers by their parts, where NumPy and XLA differ.
 
 
-def parts_of_quotient(k, a, b, c, d):
+def complex_divide_parts(k, a, b, c, d):
     """Return the parts of (a + ib) / (c + id), without squares that could overflow.
 
     Reference: R. L. Smith, *Algorithm 116: Complex division* (CACM 5, 1962).
@@ -813,7 +833,7 @@ def parts_of_quotient(k, a, b, c, d):
     return [k.select(lost, end, part) for end, part in zip(ends, parts)]
 
 
-def parts_of_square(k, x, y):
+def complex_square_parts(k, x, y):
     """Return the parts of (x + iy)²; x² - y² as a product, which keeps the digits."""
     real, product = k.mul(k.sub(x, y), k.add(x, y)), k.mul(x, y)
     sizes = k.abs(x), k.abs(y)  # if they are equal, their sum may overflow
@@ -861,7 +881,7 @@ def on_arrays(xp):
     return SimpleNamespace(number=lambda x, like: like.dtype.type(x), **operations)
 
 
-def complex_number(xp, x, y):
+def make_complex(xp, x, y):
     """Return x + iy, exactly, infinities and zeros of either sign included."""
     shape = xp.broadcast_shapes(x.shape, y.shape)
     result = xp.empty(shape, "complex64" if x.dtype.itemsize == 4 else "complex128")
@@ -869,7 +889,7 @@ def complex_number(xp, x, y):
     return result
 
 
-def unit(xp, x):
+def complex_sign(xp, x):
     """Return complex numbers over their size; those of few bits are scaled first."""
     size = xp.abs(x)
     few = (size < np.finfo(size.dtype).tiny) & (size > 0)
@@ -882,30 +902,30 @@ def unit(xp, x):
     return x / size
 
 
-def divide_inexact(xp, x, y):
+def true_divide_impl(xp, x, y):
     """Divide floats or complex numbers; NumPy loses what infinities and 0 leave."""
     result = xp.divide(x, y)
     if x.dtype.kind != "c" or xp.isfinite(xp.sum(result)):
         return result
-    parts = parts_of_quotient(on_arrays(xp), x.real, x.imag, y.real, y.imag)
-    return xp.where(xp.isfinite(result), result, complex_number(xp, *parts))
+    parts = complex_divide_parts(on_arrays(xp), x.real, x.imag, y.real, y.imag)
+    return xp.where(xp.isfinite(result), result, make_complex(xp, *parts))
 
 
-def square_of(xp, x):
+def square_impl(xp, x):
     """Return the square of numbers."""
     if x.dtype.kind != "c":
         return x * x
-    return complex_number(xp, *parts_of_square(on_arrays(xp), x.real, x.imag))
+    return make_complex(xp, *complex_square_parts(on_arrays(xp), x.real, x.imag))
 
 
-def angle(xp, y, x):
+def arg_of_point(xp, y, x):
     """Return the angle of the point (x, y), continued to complex coordinates."""
     if x.dtype.kind != "c":
         return xp.arctan2(y, x)
     return -1j * xp.log((x + 1j * y) / xp.sqrt(x * x + y * y))
 
 
-def exp_minus_one(xp, x):
+def expm1_impl(xp, x):
     """Return exp(x) - 1; of a complex number that is real, without imaginary part."""
     result = xp.expm1(x)
     if x.dtype.kind != "c":
@@ -915,10 +935,10 @@ def exp_minus_one(xp, x):
     real = xp.where(far, power.real - 1, result.real)
     imag = xp.where(far, power.imag, result.imag)
     imag = xp.where(x.imag == 0, 0, imag)
-    return xp.where(x == 0, 0, complex_number(xp, real, imag))
+    return xp.where(x == 0, 0, make_complex(xp, real, imag))
 
 
-def log_one_plus(xp, x):
+def log1p_impl(xp, x):
     """Return log(1 + x); of complex numbers near 0 without loss of digits.
 
     NumPy's takes the logarithm of |1 + x|, rounded. Near 1 it is computed from
@@ -926,23 +946,23 @@ def log_one_plus(xp, x):
     """
     if x.dtype.kind != "c":
         return xp.log1p(x)
-    result = xp.log(complex_number(xp, x.real + 1, x.imag))
+    result = xp.log(make_complex(xp, x.real + 1, x.imag))
     real, imag = x.real.astype(np.float64), x.imag.astype(np.float64)
     half = 0.5 * xp.log1p(real * (real + 2) + imag * imag)
     near = xp.where(xp.abs(result.real) < 0.5, half, result.real)
-    return complex_number(xp, near, result.imag)
+    return make_complex(xp, near, result.imag)
 
 
-def running_logarithms(xp, x, axis):
+def complex_cumlogsumexp(xp, x, axis):
     """Return the logarithms of running sums of exponentials of complex numbers."""
     totals, reach = xp.moveaxis(x, axis, 0).astype(np.complex128), 1
     while reach < len(totals):
-        totals[reach:] = log_add_exp(xp, totals[:-reach], totals[reach:])
+        totals[reach:] = complex_logaddexp(xp, totals[:-reach], totals[reach:])
         reach *= 2
     return xp.moveaxis(totals, 0, axis)
 
 
-def log_add_exp(xp, x, y):
+def complex_logaddexp(xp, x, y):
     """Return log(exp(x) + exp(y)) of complex numbers."""
     peak = xp.maximum(x.real, y.real)
     peak = xp.where(xp.isfinite(peak), peak, 0)

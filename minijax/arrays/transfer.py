@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules, typeof
+from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules, typeof
 from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
-from minijax.arrays.dtypes import DTYPES
-from minijax.arrays.interchange import borrow
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
+from minijax.arrays.interchange import numpy_view
 from minijax.arrays.numerics import refuse_sharding
-from minijax.core import Array, Primitive, Tracer, impl_rules, methods
+from minijax.core import Array, Primitive, Tracer, impl_rules, tracer_methods
 from minijax.errors import ConcretizationTypeError
 
 
@@ -52,7 +52,7 @@ def placement_at(where):
     )
 
 
-def moved(array, placement, copy=False):
+def copy_to_placement(array, placement, copy=False):
     """Return an array at a placement; on the device where it is, in the same buffer."""
     device = placement.device
     buffer = asbuffer(array, device)
@@ -64,12 +64,12 @@ def moved(array, placement, copy=False):
 def _put(x, device, how):
     """Return the array `x` on a device, or where it is if that is None."""
     copy = how is ArrayCopySemantics.ALWAYS_COPY
-    array = asarray_impl(x)
+    array = as_array_impl(x)
     array._check_not_deleted()
     if device is None and (not copy or array is not x):
         return array
     wanted = array.placement if device is None else placement_at(device)
-    there = moved(array, wanted, copy)
+    there = copy_to_placement(array, wanted, copy)
     if how is ArrayCopySemantics.DONATE_INPUT and there.device is not array.device:
         array.delete()
     return there
@@ -88,7 +88,7 @@ impl_rules[device_put_p] = lambda *xs, devices, srcs, copy_semantics: list(
 )
 
 
-def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
+def device_put_leaf(x: Any, device: Any = None, copy: bool = False) -> Any:
     """Return the array `x` on a device.
 
     Args:
@@ -109,13 +109,13 @@ def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
     return _put(x, device, how)
 
 
-def placed(name, x, device=None, out_sharding=None):
+def put_result_on_device(name, x, device=None, out_sharding=None):
     """Return an array where the caller of a function wants it, who may not care.
 
     Args:
       name: the function that was called.
       x: its result.
-      device: what `device_put` takes.
+      device: what `device_put_leaf` takes.
       out_sharding: has to be None.
 
     Raises:
@@ -127,10 +127,10 @@ def placed(name, x, device=None, out_sharding=None):
             f"{device=} and {out_sharding=}"
         )
     refuse_sharding(name, out_sharding)
-    return x if device is None else device_put(x, device)
+    return x if device is None else device_put_leaf(x, device)
 
 
-def device_get(x: Any) -> Any:
+def device_get_leaf(x: Any) -> Any:
     """Return an array as a read-only NumPy array; anything else as it is."""
     return np.asarray(x) if isinstance(x, Array) else x
 
@@ -140,13 +140,13 @@ def block_until_ready(x: Any) -> Any:
     return x.block_until_ready() if isinstance(x, ArrayImpl) else x
 
 
-def brought(args, device):
+def transfer_operands(args, device):
     """Return operands with each array that is on another device moved to this one.
 
     Arrays in parts, on the same devices, stay as they are.
     """
     return [
-        moved(x, device.uncommitted)
+        copy_to_placement(x, device.uncommitted)
         if isinstance(x, ArrayImpl) and x.placement.joint.device is not device
         else x
         for x in args
@@ -167,15 +167,19 @@ def _only_arrays(name, call):
     return refuse if call else property(refuse)
 
 
-methods["devices"] = _only_arrays("devices", call=True)
-methods["addressable_data"] = _only_arrays("addressable_data", call=True)
-methods["on_device_size_in_bytes"] = _only_arrays("on_device_size_in_bytes", call=True)
-methods["__dlpack__"] = _only_arrays("__dlpack__", call=True)
-methods["committed"] = _only_arrays("committed", call=False)
-methods["is_fully_addressable"] = _only_arrays("is_fully_addressable", call=False)
-methods["is_fully_replicated"] = _only_arrays("is_fully_replicated", call=False)
-methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
-methods["global_shards"] = _only_arrays("global_shards", call=False)
+tracer_methods["devices"] = _only_arrays("devices", call=True)
+tracer_methods["addressable_data"] = _only_arrays("addressable_data", call=True)
+tracer_methods["on_device_size_in_bytes"] = _only_arrays(
+    "on_device_size_in_bytes", call=True
+)
+tracer_methods["__dlpack__"] = _only_arrays("__dlpack__", call=True)
+tracer_methods["committed"] = _only_arrays("committed", call=False)
+tracer_methods["is_fully_addressable"] = _only_arrays(
+    "is_fully_addressable", call=False
+)
+tracer_methods["is_fully_replicated"] = _only_arrays("is_fully_replicated", call=False)
+tracer_methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
+tracer_methods["global_shards"] = _only_arrays("global_shards", call=False)
 
 
 def local_devices(
@@ -270,7 +274,7 @@ def is_supported_dtype(dtype: Any) -> bool:
 
     Reference: ``jax.dlpack.is_supported_dtype``.
     """
-    return np.dtype(dtype) in DTYPES
+    return np.dtype(dtype) in SHORT_DTYPE_NAMES
 
 
 def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Array:
@@ -307,7 +311,7 @@ def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Arra
             f"from_dlpack cannot share memory of {home.device}. Copy the array to the "
             "host in its own library, and device_put it from there."
         )
-    buffer = borrow(x)
+    buffer = numpy_view(x)
     there = home if device is None else placement_at(device)
     aval = typeof(buffer)
     odd = not buffer.flags.aligned or there is not home
@@ -319,4 +323,4 @@ def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Arra
         )
     if copy or odd or aval.dtype != buffer.dtype:
         buffer = buffer.astype(aval.dtype)
-    return moved(ArrayImpl(buffer, aval, home), there)
+    return copy_to_placement(ArrayImpl(buffer, aval, home), there)

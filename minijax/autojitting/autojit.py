@@ -19,10 +19,10 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, ShapedArray, asarray_impl, typeof
+from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl, typeof
 from minijax.arrays.devices import default_placement
 from minijax.arrays.dtypes import config
-from minijax.arrays.numerics import MANY
+from minijax.arrays.numerics import MIN_BLOCKED_ROWS
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks.callback import pure_callback_p
 from minijax.compat import core as extension
@@ -32,14 +32,14 @@ from minijax.core import (
     RuleTable,
     Trace,
     _current_trace,
+    bind_listeners,
     current_trace,
     impl_rules,
     set_current_trace,
-    watchers,
 )
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
-from minijax.custom_derivatives.flat_functions import as_fun
-from minijax.extents import Ending, Enterable
+from minijax.custom_derivatives.flat_functions import callee_as_fun
+from minijax.extents import CallbackContext, ReentrantContext
 from minijax.indexing.dynamic_slices import dynamic_slice_p
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
@@ -48,20 +48,24 @@ from minijax.jaxprs.jaxpr import (
     Literal,
     Var,
     as_literal,
-    source_finder,
+    source_info_hook,
 )
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import types_of_results
-from minijax.jitting.arguments import check_given_once, give_up, memory_given
-from minijax.jitting.compilation import compile_context, compiled
-from minijax.jitting.primitive import jit_p
-from minijax.jitting.stages import BYTES, FLOPS, TRANSCENDENTALS, cost_analysis
-from minijax.rematerialization.caching import (
-    key_of_params,
-    trace_context,
-    traced_switches,
+from minijax.jaxprs.types import infer_out_avals
+from minijax.jitting.arguments import (
+    aliasable_inputs,
+    check_donated_once,
+    donate_operands,
 )
-from minijax.rematerialization.jaxpr_transforms import acts
+from minijax.jitting.compilation import compile_cached, compile_context
+from minijax.jitting.primitive import jit_p
+from minijax.jitting.stages import BYTES_ACCESSED, FLOPS, TRANSCENDENTALS, cost_analysis
+from minijax.rematerialization.caching import (
+    cache_key_of_params,
+    trace_context,
+    trace_context_switches,
+)
+from minijax.rematerialization.jaxpr_transforms import eqn_has_effects
 from minijax.sharding.pmap import shard_map_p
 from minijax.spmd.partitioner import sharding_constraint_p
 
@@ -70,7 +74,7 @@ from minijax.spmd.partitioner import sharding_constraint_p
 
 def _pure(eqn):
     """Whether neither an equation nor a program inside it must happen at once."""
-    if acts(eqn) or holds_arrays(eqn) or is_of_a_user(eqn.primitive):
+    if eqn_has_effects(eqn) or holds_arrays(eqn) or is_of_a_user(eqn.primitive):
         return False
     inner = [each for jaxpr in jaxprs_in_params(eqn.params) for each in jaxpr.eqns]
     return all(wait_rules[each.primitive](each) for each in inner)
@@ -98,22 +102,22 @@ _at_once = pure_callback_p, device_put_p, shard_map_p, sharding_constraint_p
 wait_rules.update(dict.fromkeys(_at_once, lambda eqn: False))
 
 # What a call says besides its program: where it runs, and whose memory it takes.
-CHOICES = "donated_invars", "in_shardings", "out_shardings", "backend", "device"
+JIT_OPTIONS = "donated_invars", "in_shardings", "out_shardings", "backend", "device"
 
 
 def _plain_call(eqn):
-    return _pure(eqn) and not any(name in eqn.params for name in CHOICES)
+    return _pure(eqn) and not any(name in eqn.params for name in JIT_OPTIONS)
 
 
 wait_rules[jit_p] = _plain_call
 
 
-def may_wait(primitive, params):
+def is_deferrable(primitive, params):
     """Return whether an operation may be put off."""
     return wait_rules[primitive](JaxprEqn([], [], primitive, params))
 
 
-def callee_of(primitive, params):
+def called_jaxpr(primitive, params):
     """Return what a call with rules of its own calls; None for a jitted function.
 
     Such a call is no operation to wait for: it is run, and its operations wait.
@@ -123,7 +127,7 @@ def callee_of(primitive, params):
     return callee_rules[primitive](JaxprEqn([], [], primitive, params))
 
 
-def bytes_of(number):
+def operand_bytes(number):
     """Return the bytes that a number has as an operand.
 
     Raises:
@@ -132,7 +136,7 @@ def bytes_of(number):
     return np.asarray(number, typeof(number).dtype).tobytes()
 
 
-def places_of(named, arrays, scalars):
+def operand_positions(named, arrays, scalars):
     """Return where the operands of a step are found in a recording.
 
     Args:
@@ -169,7 +173,9 @@ def sums_rows(eqn):
     if eqn.primitive is not lax.reduce_sum_p:
         return False
     x = eqn.invars[0].aval
-    return x.ndim > 1 and any(x.shape[axis] > MANY for axis in eqn.params["axes"])
+    return x.ndim > 1 and any(
+        x.shape[axis] > MIN_BLOCKED_ROWS for axis in eqn.params["axes"]
+    )
 
 
 def _as_dynamic(x, start_indices, limit_indices, strides):
@@ -186,11 +192,11 @@ def _as_dynamic(x, start_indices, limit_indices, strides):
 
 # Rules ``rule(*args, **params)`` return an operation that does the same, of which more
 # is operands and less is parameters: its primitive, operands and parameters; or None.
-loosen_rules: RuleTable = RuleTable("loosen", default=lambda *args, **params: None)
-loosen_rules[lax.slice_p] = _as_dynamic
+relax_rules: RuleTable = RuleTable("loosen", default=lambda *args, **params: None)
+relax_rules[lax.slice_p] = _as_dynamic
 
 
-def firm(eqn):
+def static_slice_eqn(eqn):
     """Return an equation with as much in its parameters as there can be."""
     x, *starts = eqn.invars or [None]
     fixed = all(isinstance(start, Literal) for start in starts)
@@ -205,21 +211,21 @@ def firm(eqn):
     return eqn.replace(invars=[x], primitive=lax.slice_p, params=params)
 
 
-def switches():
+def current_switches():
     """Return the switches on which results depend, a dictionary."""
     # The list is read here: modules that are imported later add to it.
-    names = *traced_switches, "minijax_backend"
+    names = *trace_context_switches, "minijax_backend"
     return {name: getattr(config, name) for name in names}
 
 
-def as_recorded(before, placement):
+def restored_switches(before, placement):
     """Return a context manager for switches of before.
 
     Args:
-      before: what `switches` returned then.
+      before: what `current_switches` returned then.
       placement: where arrays that named no device were, then.
     """
-    now = switches()
+    now = current_switches()
     changes = {name: before[name] for name in before if now[name] != before[name]}
     if placement.device is not default_placement().device:
         changes["jax_default_device"] = placement.device
@@ -228,11 +234,11 @@ def as_recorded(before, placement):
 
 # Operands of deferred operations, and how much memory they keep alive.
 
-SCALARS = frozenset([bool, int, float, complex])
+SCALAR_TYPES = frozenset([bool, int, float, complex])
 IDLE_BYTES = 2**28
 
 
-class CannotWait(Exception):
+class NotDeferrable(Exception):
     """An operation has to be computed at once."""
 
 
@@ -268,7 +274,7 @@ class Operands:
     def arrive(self, x):
         """Take up an array from outside; return its type."""
         if x.placement is not self.placement:
-            raise CannotWait
+            raise NotDeferrable
         self.buffers.append(x._buffer)
         self.inputs.append(x)
         self.places[id(x)] = -len(self.inputs)
@@ -278,9 +284,9 @@ class Operands:
     def foreign(self, x):
         """Take up what NumPy has made; it may be written to later, so it is copied."""
         if not isinstance(x, np.ndarray | np.generic):
-            raise CannotWait
+            raise NotDeferrable
         if x.ndim:
-            return self.arrive(asarray_impl(x))
+            return self.arrive(as_array_impl(x))
         self.numbers.append(x.copy())
         return x.dtype
 
@@ -335,7 +341,7 @@ class RegionReport(NamedTuple):
         return self.seconds[way] / self.runs[way] if self.runs.get(way) else None
 
 
-def place_of(path):
+def line_range(path):
     """Return the first and the last line of some steps, and their file."""
     lines = [step.source for step in path if step.source is not None]
     if not lines:
@@ -348,7 +354,7 @@ def place_of(path):
 
 
 @dataclass(repr=False)
-class Report:
+class AutojitReport:
     """What was found in a program while it ran.
 
     Attributes:
@@ -400,7 +406,7 @@ def _cells(region):
 MOST_STEPS = 50_000
 
 
-class Notes:
+class TraceTreeStats:
     """What a tree of traces notes for its report, and about its own size.
 
     Attributes:
@@ -419,7 +425,7 @@ class Notes:
     def note_miss(self, step, key):
         """Note that an operation has not followed a step before, and why."""
         if step.next:
-            line = source_finder.value()
+            line = source_info_hook.value()
             where = "a line unknown" if line is None else line.place
             self.misses[where, difference(key, [*step.next])] += 1
         self.steps += 1
@@ -439,15 +445,15 @@ class Notes:
             self.length = self.longest // turn * turn
 
     def report(self):
-        """Return a `Report` on what was found."""
+        """Return a `AutojitReport` on what was found."""
         rows = []
         for region in self.found.values():
             path, runs = region.step.path(), dict(region.runs)
             counts = len(path), len(region.kept), len(region.changing)
             seconds = dict(region.seconds)
-            row = place_of(path), *counts, runs, seconds, region.refused
+            row = line_range(path), *counts, runs, seconds, region.refused
             rows.append(RegionReport(*row))
-        return Report(rows, dict(self.misses))
+        return AutojitReport(rows, dict(self.misses))
 
 
 def difference(key, known):
@@ -497,7 +503,7 @@ class LazyArray(ArrayImpl):
 
     def settled(self):
         """Return the same array with its numbers, no longer lazy."""
-        settle(self, self._buffer)
+        fulfill(self, self._buffer)
         return self
 
     def __copy__(self):
@@ -515,7 +521,7 @@ def promise(recording, number, aval):
     return x
 
 
-def settle(x, buffer):
+def fulfill(x, buffer):
     """Give an array its numbers, unless it has them, or was deleted."""
     if type(x) is LazyArray:
         buffer_of.__set__(x, buffer)
@@ -525,7 +531,7 @@ def settle(x, buffer):
 # A tree of traces: a beginning that several traces have in common is kept once.
 
 
-class Step:
+class TraceNode:
     """A recorded operation, after those that lead to it from the root.
 
     Attributes:
@@ -562,17 +568,17 @@ class Step:
 MOST_FOLLOWERS = 64
 
 
-def grow(before, key, args, params, recording):
+def add_child(before, key, args, params, recording):
     """Return a new step below another; its shape rule finds, or refuses, its types."""
     primitive, named = key[:2]
-    step, (results, arrays, scalars) = Step(), before.sizes
-    step.before, step.source = before, source_finder.value()
-    if may_wait(primitive, params):
-        step.avals = types_of_results(primitive, list(map(typeof, args)), params)
+    step, (results, arrays, scalars) = TraceNode(), before.sizes
+    step.before, step.source = before, source_info_hook.value()
+    if is_deferrable(primitive, params):
+        step.avals = infer_out_avals(primitive, list(map(typeof, args)), params)
         step.primitive, step.params = primitive, params
     step.arrived = [x.aval for x in recording.inputs[arrays:]]
-    step.constants = [bytes_of(x) for x in recording.numbers[scalars:]]
-    step.operands = places_of(named, arrays, scalars)
+    step.constants = [operand_bytes(x) for x in recording.numbers[scalars:]]
+    step.operands = operand_positions(named, arrays, scalars)
     counts = len(recording.inputs), len(recording.numbers)
     step.sizes = results + len(step.avals), *counts
     if len(before.next) >= MOST_FOLLOWERS:  # of shapes that never come back
@@ -583,7 +589,7 @@ def grow(before, key, args, params, recording):
 # Lazy evaluation: operations are noted, and computed together when one is needed.
 
 
-class Names(Operands):
+class OperandNames(Operands):
     """How the operands of an operation are named in a key."""
 
     def operand(self, x):
@@ -597,13 +603,13 @@ class Names(Operands):
         if kind is ArrayImpl:
             place = self.places.get(id(x))
             return self.arrive(x) if place is None else place
-        if kind in SCALARS:
+        if kind in SCALAR_TYPES:
             self.numbers.append(x)
             return kind
         return self.foreign(x)
 
 
-class Recording(Names):
+class Recording(OperandNames):
     """The operations that wait."""
 
     def record(self, primitive, args, params):
@@ -611,26 +617,26 @@ class Recording(Names):
         results, arrays, scalars = map(len, (self.results, self.inputs, self.numbers))
         try:
             key = primitive, tuple([self.operand(x) for x in args])
-            key = (*key, key_of_params(params)) if params else key
-            given = [bytes_of(x) for x in self.numbers[scalars:]]
+            key = (*key, cache_key_of_params(params)) if params else key
+            given = [operand_bytes(x) for x in self.numbers[scalars:]]
             step = self.step.next.get(key)
             if step is None:
                 self.tree.note_miss(self.step, key)
-                step = grow(self.step, key, args, params, self)
+                step = add_child(self.step, key, args, params, self)
             if step.primitive is None:
-                raise CannotWait
+                raise NotDeferrable
         except BaseException:
             self.forget(arrays, scalars)
             raise
         if given:
-            compare(self, step, scalars, given)
+            find_changing_scalars(self, step, scalars, given)
         self.step, self.count = step, self.count + 1
         outs = [promise(self, n, aval) for n, aval in enumerate(step.avals, results)]
         self.results.extend(map(ref, outs))
         return outs
 
 
-def compare(recording, step, first, given):
+def find_changing_scalars(recording, step, first, given):
     """Find out which scalars of a step are not what they have been so far.
 
     Args:
@@ -654,7 +660,7 @@ def compute_wanted(recording, why):
         region = recording.tree.region(recording, tuple([n for n, _ in wanted]))
         region.reasons[why] += 1
         for (_, x), out in zip(wanted, run_as_recorded(recording, region)):
-            settle(x, out._buffer)
+            fulfill(x, out._buffer)
 
 
 def run_as_recorded(recording, region):
@@ -666,11 +672,11 @@ def run_as_recorded(recording, region):
     ]
     evaluating = set_current_trace(recording.trace.parent)
     unchanged = recording.state == config.state
-    with evaluating, nullcontext() if unchanged else as_recorded(before, place):
+    with evaluating, nullcontext() if unchanged else restored_switches(before, place):
         return region.run(inputs[: region.step.sizes[1]], recording.numbers)
 
 
-class Evaluating(Trace):
+class EagerTrace(Trace):
     """Does at once what cannot wait.
 
     Args:
@@ -710,33 +716,33 @@ class Evaluating(Trace):
 
     def instead(self, primitive, args, params):
         """Return the results of an operation that could not be recorded."""
-        callee = callee_of(primitive, params)
+        callee = called_jaxpr(primitive, params)
         if callee is not None:
-            return as_fun(callee)(*args)  # its operations are recorded
+            return callee_as_fun(callee)(*args)  # its operations are recorded
         if not any(params.get("donated_invars", ())):
             return self.at_once(primitive, args, params)
         if self.recording is not None:
             self.recording.compute("an array is given up")
         keep_unused = "keep_unused" in params
-        given = memory_given(params["jaxpr"], params["donated_invars"], keep_unused)
-        check_given_once(given, args)
-        return give_up(given, args, self.at_once(primitive, args, params))
+        given = aliasable_inputs(params["jaxpr"], params["donated_invars"], keep_unused)
+        check_donated_once(given, args)
+        return donate_operands(given, args, self.at_once(primitive, args, params))
 
 
-class RecordTrace(Evaluating):
+class RecordTrace(EagerTrace):
     """Lets operations wait."""
 
     def process_primitive(self, primitive, args, params):
         """Note an operation, and return lazy arrays for its results."""
-        if watchers or get_ident() != self.thread:
+        if bind_listeners or get_ident() != self.thread:
             return self.at_once(primitive, args, params)
         recording = self.recording
         if recording is None or recording.state != config.state:
             recording = self.begin()
         operation = primitive, args, params
         try:
-            if primitive in loosen_rules:
-                operation = loosen_rules[primitive](*args, **params) or operation
+            if primitive in relax_rules:
+                operation = relax_rules[primitive](*args, **params) or operation
             outs = recording.record(*operation)
         except Exception:  # what is wrong with it is said where it is computed
             return self.instead(primitive, args, params)
@@ -757,7 +763,7 @@ def seconds_saved(closed):
     """Estimate how much longer a program takes as Python than compiled, in seconds."""
     costs = cost_analysis(closed)
     work = FLOP * costs[FLOPS] + TRANSCENDENTAL * costs[TRANSCENDENTALS]
-    before = EQUATION * len(closed.eqns) + work + BYTE * costs[BYTES]
+    before = EQUATION * len(closed.eqns) + work + BYTE * costs[BYTES_ACCESSED]
     return max(before - (CALL + before / SPEEDUP), 0.0)
 
 
@@ -790,7 +796,7 @@ class Region:
             rise(self)
         start = perf_counter()
         if self.program is None:
-            outs = one_by_one(self, inputs, numbers)
+            outs = interpreted_region(self, inputs, numbers)
         else:
             outs = self.program(*inputs, *[numbers[i] for i in self.changing])
         self.runs[self.way] += 1
@@ -804,18 +810,20 @@ def rise(region):
         region.closed = closed_of(region)
         region.saved = seconds_saved(region.closed)
     if region.runs.total() * region.saved >= region.patience:
-        make(region, COMPILED, None)
+        compile_region(region, COMPILED, None)
     elif region.way == ONE_BY_ONE and same_bits_in_python(
         region.closed, region.placement
     ):
-        make(region, AS_PYTHON, "python")
+        compile_region(region, AS_PYTHON, "python")
 
 
-def make(region, way, backend):
+def compile_region(region, way, backend):
     """Make what runs from now on; if that fails, all goes on as it was."""
     try:
         place = region.placement
-        region.program = compiled(region.closed, backend, "region", placement=place)
+        region.program = compile_cached(
+            region.closed, backend, "region", placement=place
+        )
         region.way = way
     except Exception as error:
         region.refused = f"{type(error).__name__}: {error}"
@@ -838,14 +846,14 @@ def closed_of(region):
         inputs += map(Var, step.arrived)
         operands, outs = list(map(atom, step.operands)), list(map(Var, step.avals))
         eqn = JaxprEqn(operands, outs, step.primitive, step.params, step.source)
-        eqns.append(firm(eqn))
+        eqns.append(static_slice_eqn(eqn))
         results += outs
     invars = [*inputs, *map(arguments.get, region.changing)]
     outvars = [results[number] for number in region.kept]
     return ClosedJaxpr(Jaxpr([], invars, outvars, eqns), [])
 
 
-def one_by_one(region, inputs, numbers):
+def interpreted_region(region, inputs, numbers):
     """Return what a region keeps; each operation is evaluated on its own."""
     path, results = region.step.path(), {}
     last = {place: step for step in path for place in step.operands}
@@ -868,7 +876,7 @@ def one_by_one(region, inputs, numbers):
 # Just-in-time compilation of regions that are found while a program runs.
 
 
-class _Waiting(Ending):
+class _Waiting(CallbackContext):
     """A block in which operations wait; at its end, they are computed."""
 
     __slots__ = ()
@@ -878,7 +886,7 @@ class _Waiting(Ending):
         self.value.close()
 
 
-class Block(Enterable):
+class DeferredBlock(ReentrantContext):
     """A ``with`` block in which operations wait; blocks may be nested."""
 
     def extent(self):
@@ -891,7 +899,7 @@ class Block(Enterable):
         return _Waiting(_current_trace, RecordTrace(self, around))
 
 
-class Autojit(Block, Notes):
+class Autojit(DeferredBlock, TraceTreeStats):
     """What was found in a program so far: a tree of traces, and its regions.
 
     Args:
@@ -909,7 +917,7 @@ class Autojit(Block, Notes):
         if self.known[0] is not values or self.known[1] is not overrides:
             place = default_placement()
             key = trace_context(), compile_context(), place
-            now = self.roots.setdefault(key, Step()), place, switches()
+            now = self.roots.setdefault(key, TraceNode()), place, current_switches()
             self.known = values, overrides, now
         return self.known[2]
 

@@ -11,7 +11,7 @@ from minijax.pytrees.tree_operations import flatten_axes
 from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
 
 
-def input_axes(call, in_axes, args):
+def flat_in_axes(call, in_axes, args):
     """Return the mapped axis of each leaf of the arguments, counted from the front."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
@@ -52,7 +52,7 @@ def _input_axis(call, i, axis):
     )
 
 
-def mapped_size(call, dims, axis_size):
+def mapped_axis_size(call, dims, axis_size):
     """Return the one size that all mapped axes have."""
     sizes = {} if axis_size is None else {axis_size: []}
     for i, dim in enumerate(dims):
@@ -83,7 +83,7 @@ def _describe(call, dims, size, leaves, axis_size):
     return f"  * size {size}: {', '.join(given + axes[:2])}{more}\n"
 
 
-def check_place(call, i, ndim, dim, place):
+def check_out_axis(call, i, ndim, dim, place):
     """Raise unless result `i`, of rank `ndim` with its axis, can have it at `place`."""
     if place is None:
         raise ValueError(
@@ -102,7 +102,7 @@ def _output_path(call, i):
     return keystr(tree_leaves_with_path(numbered)[i][0])
 
 
-def check_in_axes(in_axes):
+def canonicalize_in_axes(in_axes):
     """Return `in_axes` as an int, None or a tuple."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -111,11 +111,11 @@ def check_in_axes(in_axes):
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
             f"the positional arguments passed to the function, but got {in_axes!r}."
         )
-    check_axes("in_axes", in_axes)
+    check_axes_are_ints("in_axes", in_axes)
     return in_axes
 
 
-def check_axes(name, axes):
+def check_axes_are_ints(name, axes):
     """Raise unless all entries are ints or None."""
     if not all(type(axis) is int for axis in tree_leaves(axes)):
         raise TypeError(

@@ -25,15 +25,15 @@ from minijax import lax
 from minijax.arrays.array import ShapedArray, shape_rules, typeof
 from minijax.arrays.numerics import canonicalize_axis
 from minijax.batching.vmap import (
-    at_front,
-    beside,
-    example_aval,
-    insert_axis,
-    move_axis,
+    batch_dim_to_front,
+    broadcast_batch_dim,
+    mapped_aval_of,
+    move_one_axis,
+    shift_axes_past_batch,
     vmap_rules,
 )
 from minijax.core import Array, Primitive, current_trace, impl_rules
-from minijax.forward_mode.jvp import jvp_rules, linear_rule
+from minijax.forward_mode.jvp import jvp_rules, linear_jvp
 from minijax.tree_util import tree_map
 
 # Named axes: how operations talk across the examples of a vmap.
@@ -51,10 +51,10 @@ def named_axis_size(name):
         if axis is not None and axis.name is not None and axis.name == name:
             return axis.size
         trace = trace.parent
-    raise unbound_axis(name)
+    raise unbound_axis_error(name)
 
 
-def unbound_axis(name):
+def unbound_axis_error(name):
     """Return the error of a collective whose axis name no vmap has given."""
     return NameError(
         f"unbound axis name: {name}. Names are given to axes by "
@@ -63,12 +63,12 @@ def unbound_axis(name):
     )
 
 
-def refuse_unbound(*args, axis_name, **params):
+def raise_unbound_axis(*args, axis_name, **params):
     """Raise, as the impl rule of all collectives: no trace below maps the axis."""
-    raise unbound_axis(axis_name[0])
+    raise unbound_axis_error(axis_name[0])
 
 
-def collective(primitive, shape, own, other):
+def def_collective(primitive, shape, own, other):
     """Give a primitive with one operand its first rules.
 
     Args:
@@ -80,7 +80,7 @@ def collective(primitive, shape, own, other):
     """
 
     def rule(axis, args, dims, **params):
-        shape(*map(example_aval, args, dims), **params)  # its checks, on one example
+        shape(*map(mapped_aval_of, args, dims), **params)  # its checks, on one example
         answer = own if axis.name in params["axis_name"] else other
         if answer is own and "axis_index_groups" in params:
             raise NotImplementedError(
@@ -91,7 +91,7 @@ def collective(primitive, shape, own, other):
         return [result], [dim]
 
     shape_rules[primitive] = shape
-    impl_rules[primitive] = refuse_unbound
+    impl_rules[primitive] = raise_unbound_axis
     vmap_rules[primitive] = rule
 
 
@@ -121,7 +121,7 @@ def reduce_over_axis(primitive, fold, repeat):
         same = x.manual_axis_type.without(alike)
         return [x.update(weak_type=False, manual_axis_type=same)]
 
-    collective(primitive, shape, own, other)
+    def_collective(primitive, shape, own, other)
 
 
 def strong(x):
@@ -129,17 +129,17 @@ def strong(x):
     return lax.convert_element_type(x, typeof(x).dtype) if typeof(x).weak_type else x
 
 
-def multiple(size, x):
+def psum_of_unmapped(size, x):
     """Return the sum of `size` values equal to `x`, in the dtype of `x`."""
     return lax.mul(lax.convert_element_type(size, typeof(x).dtype), x)
 
 
-reduce_over_axis(psum_p, lax.reduce_sum, multiple)
+reduce_over_axis(psum_p, lax.reduce_sum, psum_of_unmapped)
 reduce_over_axis(pmax_p, lax.reduce_max, lambda size, x: x)
 reduce_over_axis(pmin_p, lax.reduce_min, lambda size, x: x)
 
 
-def outermost_first(names):
+def canonical_axis_order(names):
     """Return names of mapped axes in their order around, as in a mesh, a tuple."""
     trace, around = current_trace(), []
     while trace is not None:
@@ -160,7 +160,7 @@ def axis_names(axis_name):
     return names
 
 
-def grouped(names, axis_index_groups):
+def axis_index_groups_params(names, axis_index_groups):
     """Return the parameter that groups of examples are, in a dictionary; or {}.
 
     Raises:
@@ -177,7 +177,7 @@ def grouped(names, axis_index_groups):
     return {"axis_index_groups": groups}
 
 
-def group_size(names, axis_index_groups=None):
+def axis_group_size(names, axis_index_groups=None):
     """Return how many examples meet: those of the axes, or of each group of them.
 
     Raises:
@@ -224,13 +224,13 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Reference: ``jax.lax.psum``.
     """
     names = axis_names(axis_name)
-    groups = grouped(names, axis_index_groups)
+    groups = axis_index_groups_params(names, axis_index_groups)
     return tree_map(partial(_sum_leaf, names, groups), x)
 
 
 def _sum_leaf(names, groups, x):
     if isinstance(x, (bool, int, float, complex)):
-        return x * group_size(names, **groups)
+        return x * axis_group_size(names, **groups)
     if typeof(x).dtype == bool:
         x = lax.convert_element_type(x, np.int32)
     return psum_p.bind(x, axis_name=names, **groups)[0]
@@ -252,7 +252,7 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Reference: ``jax.lax.pmax``; the arguments are those of `psum`.
     """
     names = axis_names(axis_name)
-    how = {"axis_name": names} | grouped(names, axis_index_groups)
+    how = {"axis_name": names} | axis_index_groups_params(names, axis_index_groups)
     return tree_map(lambda leaf: pmax_p.bind(leaf, **how)[0], x)
 
 
@@ -262,12 +262,12 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     Reference: ``jax.lax.pmin``; the arguments are those of `psum`.
     """
     names = axis_names(axis_name)
-    how = {"axis_name": names} | grouped(names, axis_index_groups)
+    how = {"axis_name": names} | axis_index_groups_params(names, axis_index_groups)
     return tree_map(lambda leaf: pmin_p.bind(leaf, **how)[0], x)
 
 
 def names_and_groups(function, axis_name, axis_index_groups=None):
-    """Return a tuple of names, and the parameter that groups are, see `grouped`.
+    """Return a tuple of names, and the parameters of groups.
 
     Raises:
       ValueError: if there is no name, or if there are groups of several ones.
@@ -276,17 +276,17 @@ def names_and_groups(function, axis_name, axis_index_groups=None):
     if not names or (axis_index_groups is not None and len(names) > 1):
         amount = "at least one axis name" if not names else "one axis name with groups"
         raise ValueError(f"{function} takes {amount}, got {axis_name!r}")
-    return names, grouped(names, axis_index_groups)
+    return names, axis_index_groups_params(names, axis_index_groups)
 
 
-def axis_index_shape(axis_name):
+def axis_index_shape_rule(axis_name):
     """Return the type of an index, which does not depend on the axis."""
     return [ShapedArray((), np.int32)]
 
 
 axis_index_p = Primitive("axis_index")
-shape_rules[axis_index_p] = axis_index_shape
-impl_rules[axis_index_p] = refuse_unbound
+shape_rules[axis_index_p] = axis_index_shape_rule
+impl_rules[axis_index_p] = raise_unbound_axis
 vmap_rules[axis_index_p] = lambda axis, args, dims, axis_name: (
     [lax.iota(np.int32, axis.size)],
     [0],
@@ -338,7 +338,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     Reference: ``jax.lax.ppermute``.
     """
     names, _ = names_and_groups("ppermute", axis_name)
-    names = outermost_first(names)
+    names = canonical_axis_order(names)
     perm = tuple((int(source), int(destination)) for source, destination in perm)
     _check_permutation(perm, axis_size(names))
     return tree_map(
@@ -369,7 +369,7 @@ def _permute_own(axis, x, dim, axis_name, perm):
     if dim is None and len(perm) == axis.size:
         return x, None
     if dim is None:
-        x, dim = insert_axis(x, 0, axis.size), 0
+        x, dim = broadcast_batch_dim(x, 0, axis.size), 0
     if not axis.size:
         return x, dim
     source = {destination: source for source, destination in perm}
@@ -392,7 +392,7 @@ def _run_of_examples(x, dim, sources):
     return lax.full(shape, 0, typeof(x).dtype)
 
 
-collective(
+def_collective(
     ppermute_p,
     lambda x, axis_name, perm: [x],
     _permute_own,
@@ -417,8 +417,8 @@ def _gather_shape(x, axis_size, all_gather_dimension, tiled, **params):
 def _gather_own(axis, x, dim, axis_name, axis_size, all_gather_dimension, tiled):
     place = all_gather_dimension
     if dim is None:
-        x, dim = insert_axis(x, place, axis.size), place
-    x = move_axis(x, dim, place)
+        x, dim = broadcast_batch_dim(x, place, axis.size), place
+    x = move_one_axis(x, dim, place)
     return _merge_axes(x, place) if tiled else x, None
 
 
@@ -437,12 +437,12 @@ def _split_axis(x, axis, size):
 
 
 def _gather_other(axis, x, dim, all_gather_dimension, tiled, **params):
-    [place] = beside([all_gather_dimension], dim)
+    [place] = shift_axes_past_batch([all_gather_dimension], dim)
     results = all_gather_p.bind(x, all_gather_dimension=place, tiled=tiled, **params)
     return results[0], dim + (not tiled and place <= dim)
 
 
-collective(all_gather_p, _gather_shape, _gather_own, _gather_other)
+def_collective(all_gather_p, _gather_shape, _gather_own, _gather_other)
 
 
 def all_gather(
@@ -489,7 +489,7 @@ def _gather(x, names, place, tiled, groups):
     return all_gather_p.bind(
         x,
         axis_name=names,
-        axis_size=group_size(names, **groups),
+        axis_size=axis_group_size(names, **groups),
         all_gather_dimension=place,
         tiled=tiled,
         **groups,
@@ -534,19 +534,19 @@ def _check_divisible(function, x, dimension, axis_size, tiled):
 
 
 def _scatter_own(axis, x, dim, axis_name, axis_size, scatter_dimension, tiled):
-    total = multiple(axis.size, x) if dim is None else lax.reduce_sum(x, (dim,))
+    total = psum_of_unmapped(axis.size, x) if dim is None else lax.reduce_sum(x, (dim,))
     if tiled:
         total = _split_axis(total, scatter_dimension, axis.size)
     return total, scatter_dimension
 
 
 def _scatter_other(axis, x, dim, scatter_dimension, tiled, **params):
-    [place] = beside([scatter_dimension], dim)
+    [place] = shift_axes_past_batch([scatter_dimension], dim)
     [result] = reduce_scatter_p.bind(x, scatter_dimension=place, tiled=tiled, **params)
     return result, dim - (not tiled and place < dim)
 
 
-collective(reduce_scatter_p, _scatter_shape, _scatter_own, _scatter_other)
+def_collective(reduce_scatter_p, _scatter_shape, _scatter_own, _scatter_other)
 
 
 def psum_scatter(
@@ -580,7 +580,7 @@ def psum_scatter(
     def scatter(leaf):
         _refuse_bools("psum_scatter", typeof(leaf))
         place = canonicalize_axis(scatter_dimension, typeof(leaf).ndim)
-        size = group_size(names, **groups)
+        size = axis_group_size(names, **groups)
         _check_divisible("psum_scatter", typeof(leaf), place, size, tiled)
         in_steps = len(names) > 1 and not tiled  # each but the last leaves a part
         for name in names:
@@ -594,7 +594,7 @@ def _scatter(x, names, place, tiled, groups):
     return reduce_scatter_p.bind(
         x,
         axis_name=names,
-        axis_size=group_size(names, **groups),
+        axis_size=axis_group_size(names, **groups),
         scatter_dimension=place,
         tiled=tiled,
         **groups,
@@ -617,20 +617,20 @@ def _exchange_shape(x, axis_size, split_axis, concat_axis, tiled, **params):
 
 
 def _exchange_own(axis, x, dim, axis_name, axis_size, split_axis, concat_axis, tiled):
-    x = at_front(x, dim, axis.size)
+    x = batch_dim_to_front(x, dim, axis.size)
     if tiled:
         x = _split_axis(x, split_axis + 1, axis.size)
-    x = move_axis(x, split_axis + 1, 0)  # who receives; who sends is axis 1 now
-    x = move_axis(x, 1, concat_axis + 1)
+    x = move_one_axis(x, split_axis + 1, 0)  # who receives; who sends is axis 1 now
+    x = move_one_axis(x, 1, concat_axis + 1)
     return _merge_axes(x, concat_axis + 1) if tiled else x, 0
 
 
 def _exchange_other(axis, x, dim, split_axis, concat_axis, **params):
     places = {"split_axis": split_axis + 1, "concat_axis": concat_axis + 1}
-    return all_to_all_p.bind(move_axis(x, dim, 0), **places, **params)[0], 0
+    return all_to_all_p.bind(move_one_axis(x, dim, 0), **places, **params)[0], 0
 
 
-collective(all_to_all_p, _exchange_shape, _exchange_own, _exchange_other)
+def_collective(all_to_all_p, _exchange_shape, _exchange_own, _exchange_other)
 
 
 def all_to_all(
@@ -662,7 +662,10 @@ def all_to_all(
     Reference: ``jax.lax.all_to_all``.
     """
     names = axis_names(axis_name)
-    groups, axes = grouped(names, axis_index_groups), (split_axis, concat_axis)
+    groups, axes = (
+        axis_index_groups_params(names, axis_index_groups),
+        (split_axis, concat_axis),
+    )
     if groups and len(names) > 1:
         raise NotImplementedError(f"all_to_all of groups takes one name, got {names}")
 
@@ -680,7 +683,7 @@ def _exchange(x, names, split_axis, concat_axis, tiled, **groups):
     [result] = all_to_all_p.bind(
         x,
         axis_name=names,
-        axis_size=group_size(names, **groups),
+        axis_size=axis_group_size(names, **groups),
         split_axis=split_axis,
         concat_axis=concat_axis,
         tiled=tiled,
@@ -702,12 +705,12 @@ def _exchange_twice(x, names, split_axis, concat_axis, tiled):
 
 
 jvp_rules.update(
-    {p: linear_rule(p) for p in (all_gather_p, reduce_scatter_p, all_to_all_p)}
+    {p: linear_jvp(p) for p in (all_gather_p, reduce_scatter_p, all_to_all_p)}
 )
 
 
-jvp_rules[psum_p] = linear_rule(psum_p)
-jvp_rules[ppermute_p] = linear_rule(ppermute_p)
+jvp_rules[psum_p] = linear_jvp(psum_p)
+jvp_rules[ppermute_p] = linear_jvp(ppermute_p)
 NO_EXTREMES = (
     "The extreme of a named axis has no derivative, as in JAX; take the maximum of "
     "what all_gather returns instead."

@@ -12,7 +12,7 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 
 # Made from chapters/06_vmap.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (776e4dfe).
+# Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (4264b1b6).
 
 from collections.abc import Callable
 from functools import wraps
@@ -22,11 +22,11 @@ from minijax import lax
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.transfer import device_put_p
 from minijax.batching.axes import (
-    check_axes,
-    check_in_axes,
-    check_place,
-    input_axes,
-    mapped_size,
+    canonicalize_in_axes,
+    check_axes_are_ints,
+    check_out_axis,
+    flat_in_axes,
+    mapped_axis_size,
     typeof_or_none,
 )
 from minijax.core import (
@@ -34,8 +34,8 @@ from minijax.core import (
     Trace,
     Tracer,
     current_trace,
-    lifetime,
     set_current_trace,
+    trace_scope,
 )
 from minijax.lax.arithmetic import astype
 from minijax.pytrees.api_util import FlatCall
@@ -48,7 +48,7 @@ from minijax.typing import P, R
 vmap_rules = RuleTable("vmap")
 
 
-def example_aval(x, dim):
+def mapped_aval_of(x, dim):
     """Return the abstract value that one example has of `x`, mapped along `dim`."""
     aval = typeof(x)
     if dim is None:
@@ -85,7 +85,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace, value, dim):
         super().__init__(trace)
         self.value, self.dim = value, dim
-        self.aval = example_aval(value, dim)
+        self.aval = mapped_aval_of(value, dim)
 
     def __repr__(self):
         return f"{type(self).__name__}(aval={self.aval}, batched={typeof(self.value)})"
@@ -101,7 +101,7 @@ class BatchTracer(Tracer):
 
 # Primitives that contain programs or functions: a collective inside may name an axis,
 # and the closure of a function may hold examples.
-program_primitives: set = set()
+higher_order_primitives: set = set()
 
 
 class BatchTrace(Trace):
@@ -138,12 +138,12 @@ class BatchTrace(Trace):
 
 def names_axis(primitive, params, name):
     """Return whether a primitive uses the axis called `name`, or may do so inside."""
-    if primitive in program_primitives:
+    if primitive in higher_order_primitives:
         return name is not None or any(map(callable, params.values()))
     return name in params.get("axis_name", ())
 
 
-def vmap_flat(f, values, dims, axis):
+def batch_flat_fun(f, values, dims, axis):
     """Map `f`, a function from flat arguments to a list, over one axis of `values`.
 
     Args:
@@ -156,13 +156,13 @@ def vmap_flat(f, values, dims, axis):
       The list of results and the list of their mapped axes.
     """
     trace = BatchTrace(current_trace(), axis)
-    with lifetime(trace):
+    with trace_scope(trace):
         results = f(*map(trace.pack, values, dims))
     pairs = [trace.unpack(result) for result in results]
     return [value for value, _ in pairs], [dim for _, dim in pairs]
 
 
-def move_axis(x, source, destination):
+def move_one_axis(x, source, destination):
     """Return `x` with one axis moved to another place; the others keep their order."""
     if source == destination:
         return x
@@ -171,7 +171,7 @@ def move_axis(x, source, destination):
     return lax.transpose(x, order)
 
 
-def insert_axis(x, place, size):
+def broadcast_batch_dim(x, place, size):
     """Return `x` repeated along a new axis of `size` at `place`."""
     shape = list(typeof(x).shape)
     shape.insert(place, size)
@@ -179,9 +179,9 @@ def insert_axis(x, place, size):
     return lax.broadcast_in_dim(x, shape, kept)
 
 
-def at_front(x, dim, size):
+def batch_dim_to_front(x, dim, size):
     """Return `x` with the mapped axis in front: moved there, or new and of `size`."""
-    return insert_axis(x, 0, size) if dim is None else move_axis(x, dim, 0)
+    return broadcast_batch_dim(x, 0, size) if dim is None else move_one_axis(x, dim, 0)
 
 
 def align(args, dims):
@@ -191,7 +191,8 @@ def align(args, dims):
     scalar stays a scalar.
     """
     fronted = [
-        at_front(x, dim, 1) if typeof(x).ndim else x for x, dim in zip(args, dims)
+        batch_dim_to_front(x, dim, 1) if typeof(x).ndim else x
+        for x, dim in zip(args, dims)
     ]
     ndim = max(typeof(x).ndim for x in fronted)
     return [append_axes(x, ndim) if typeof(x).ndim else x for x in fronted]
@@ -213,7 +214,7 @@ def aligned_axis(args, dims):
     return places.pop()[1] if len(places) == 1 else None
 
 
-def elementwise_rule(primitive):
+def vectorized_rule(primitive):
     """Return the rule of a primitive that acts on each element by itself."""
 
     def rule(axis, args, dims, **params):
@@ -225,7 +226,7 @@ def elementwise_rule(primitive):
     return rule
 
 
-def primitives(names):
+def primitives_named(names):
     """Return the primitives of `lax` with these names, which stand in one text."""
     return [getattr(lax, f"{name}_p") for name in names.split()]
 
@@ -238,13 +239,13 @@ ELEMENTWISE = """
     xor shift_left shift_right_logical shift_right_arithmetic eq ne lt le gt ge
     convert_element_type bitcast_convert_type reduce_precision copy
 """
-vmap_rules.update({p: elementwise_rule(p) for p in primitives(ELEMENTWISE)})
+vmap_rules.update({p: vectorized_rule(p) for p in primitives_named(ELEMENTWISE)})
 vmap_rules[device_put_p] = lambda axis, args, dims, **params: (
     device_put_p.bind(*args, **params), list(dims)
 )  # fmt: skip
 
 
-def beside(axes, dim):
+def shift_axes_past_batch(axes, dim):
     """Return where the `axes` of one example lie in an array mapped along `dim`."""
     if dim is None:
         return tuple(axes)
@@ -256,7 +257,7 @@ def folding_rule(primitive):
 
     def rule(axis, args, dims, axes, **params):
         [x], [dim] = args, dims
-        axes = beside(axes, dim)
+        axes = shift_axes_past_batch(axes, dim)
         folded_before = sum(axis < dim for axis in axes)
         return primitive.bind(x, axes=axes, **params), [dim - folded_before]
 
@@ -267,16 +268,16 @@ FOLDING = """
     reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax
     argmin
 """
-vmap_rules.update({p: folding_rule(p) for p in primitives(FOLDING)})
+vmap_rules.update({p: folding_rule(p) for p in primitives_named(FOLDING)})
 
 
 def _transpose(axis, args, dims, permutation):
     [x], [dim] = args, dims
-    return [lax.transpose(x, (dim, *beside(permutation, dim)))], [0]
+    return [lax.transpose(x, (dim, *shift_axes_past_batch(permutation, dim)))], [0]
 
 
 def _reshape(axis, args, dims, new_sizes):
-    x = move_axis(args[0], dims[0], 0)
+    x = move_one_axis(args[0], dims[0], 0)
     return [lax.reshape(x, (axis.size, *new_sizes))], [0]
 
 
@@ -289,14 +290,14 @@ def _insert(values, place, value):
 
 
 def _broadcast_in_dim(axis, args, dims, shape, broadcast_dimensions):
-    x = move_axis(args[0], dims[0], 0)
+    x = move_one_axis(args[0], dims[0], 0)
     kept = (0, *(place + 1 for place in broadcast_dimensions))
     return [lax.broadcast_in_dim(x, (axis.size, *shape), kept)], [0]
 
 
 def _squeeze(axis, args, dims, dimensions):
-    x = move_axis(args[0], dims[0], 0)
-    return [lax.squeeze(x, beside(dimensions, 0))], [0]
+    x = move_one_axis(args[0], dims[0], 0)
+    return [lax.squeeze(x, shift_axes_past_batch(dimensions, 0))], [0]
 
 
 def _slice(axis, args, dims, start_indices, limit_indices, strides):
@@ -309,18 +310,18 @@ def _slice(axis, args, dims, start_indices, limit_indices, strides):
 
 def _rev(axis, args, dims, dimensions):
     [x], [dim] = args, dims
-    return [lax.rev(x, beside(dimensions, dim))], [dim]
+    return [lax.rev(x, shift_axes_past_batch(dimensions, dim))], [dim]
 
 
 def _concatenate(axis, args, dims, dimension):
-    xs = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+    xs = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
     return [lax.concatenate(xs, dimension + 1)], [0]
 
 
 def _pad(axis, args, dims, padding_config):
     (x, value), (dim, value_dim) = args, dims
     if dim is None:
-        x, dim = insert_axis(x, 0, axis.size), 0
+        x, dim = broadcast_batch_dim(x, 0, axis.size), 0
     config = _insert(padding_config, dim, (0, 0, 0))
     if value_dim is None:
         return lax.pad_p.bind(x, value, padding_config=config), [dim]
@@ -339,7 +340,7 @@ def _pad_with_each(x, values, dim, config):
 def fill(x, dim, shape):
     """Return an operand stretched to the full batched `shape`, mapped axis first."""
     if dim is not None:
-        x = move_axis(x, dim, 0)
+        x = move_one_axis(x, dim, 0)
     ndim = typeof(x).ndim
     if typeof(x).shape == tuple(shape):
         return x
@@ -347,21 +348,21 @@ def fill(x, dim, shape):
     return lax.broadcast_in_dim(x, shape, kept)
 
 
-def check_example(primitive, args, dims, **params):
+def check_unbatched_shapes(primitive, args, dims, **params):
     """Raise what the shape rule says against one example.
 
     For rules whose batched operands may be accepted though no example is: the batch
     then stands where an axis of the example should.
     """
-    shape_rules[primitive](*map(example_aval, args, dims), **params)
+    shape_rules[primitive](*map(mapped_aval_of, args, dims), **params)
 
 
 def _select_n(axis, args, dims):
-    check_example(lax.select_n_p, args, dims)
+    check_unbatched_shapes(lax.select_n_p, args, dims)
     dim = aligned_axis(args, dims)
     if dim is not None and None not in dims[1:]:
         return lax.select_n_p.bind(*args), [dim]
-    shape = (axis.size, *example_aval(args[1], dims[1]).shape)
+    shape = (axis.size, *mapped_aval_of(args[1], dims[1]).shape)
     which, *cases = args
     cases = [fill(case, dim, shape) for case, dim in zip(cases, dims[1:])]
     if dims[0] is not None or typeof(which).ndim:
@@ -370,11 +371,11 @@ def _select_n(axis, args, dims):
 
 
 def _clamp(axis, args, dims):
-    check_example(lax.clamp_p, args, dims)
+    check_unbatched_shapes(lax.clamp_p, args, dims)
     dim = aligned_axis(args, dims)
     if None not in (dim, dims[1]):
         return lax.clamp_p.bind(*args), [dim]
-    shape = (axis.size, *example_aval(args[1], dims[1]).shape)
+    shape = (axis.size, *mapped_aval_of(args[1], dims[1]).shape)
     args = [
         x if dim is None and i != 1 and not typeof(x).ndim else fill(x, dim, shape)
         for i, (x, dim) in enumerate(zip(args, dims))
@@ -387,14 +388,14 @@ def cumulative_rule(primitive):
 
     def rule(mapped, args, dims, axis, **params):
         [x], [dim] = args, dims
-        [axis] = beside([axis], dim)
+        [axis] = shift_axes_past_batch([axis], dim)
         return primitive.bind(x, axis=axis, **params), [dim]
 
     return rule
 
 
 CUMULATIVE = "cumsum cumprod cummax cummin cumlogsumexp"
-vmap_rules.update({p: cumulative_rule(p) for p in primitives(CUMULATIVE)})
+vmap_rules.update({p: cumulative_rule(p) for p in primitives_named(CUMULATIVE)})
 
 vmap_rules[lax.broadcast_in_dim_p] = _broadcast_in_dim
 vmap_rules[lax.squeeze_p] = _squeeze
@@ -410,8 +411,14 @@ vmap_rules.reasons[lax.iota_p] = "It has no operands, so nothing of it can be ma
 def _dot_general(axis, args, dims, dimension_numbers, preferred_element_type):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_dim, rhs_dim = dims
-    contract = beside(lhs_contract, lhs_dim), beside(rhs_contract, rhs_dim)
-    batch = beside(lhs_batch, lhs_dim), beside(rhs_batch, rhs_dim)
+    contract = (
+        shift_axes_past_batch(lhs_contract, lhs_dim),
+        shift_axes_past_batch(rhs_contract, rhs_dim),
+    )
+    batch = (
+        shift_axes_past_batch(lhs_batch, lhs_dim),
+        shift_axes_past_batch(rhs_batch, rhs_dim),
+    )
     if None not in dims:
         batch = (lhs_dim, *batch[0]), (rhs_dim, *batch[1])
     results = lax.dot_general_p.bind(
@@ -469,16 +476,16 @@ def vmap(
     Reference: ``jax.vmap``.
     """
     check_callable(fun)
-    in_axes = check_in_axes(in_axes)
-    check_axes("out_axes", out_axes)
+    in_axes = canonicalize_in_axes(in_axes)
+    check_axes_are_ints("out_axes", out_axes)
     hash(axis_name)  # names travel in the parameters of primitives, which are hashable
 
     @wraps(fun)
     def mapped(*args, **kwargs):
         call = FlatCall("vmap", fun, args, kwargs, typeof=typeof_or_none)
-        dims = input_axes(call, in_axes, args)
-        axis = MappedAxis(axis_name, mapped_size(call, dims, axis_size))
-        values, dims_out = vmap_flat(call, call.leaves, dims, axis)
+        dims = flat_in_axes(call, in_axes, args)
+        axis = MappedAxis(axis_name, mapped_axis_size(call, dims, axis_size))
+        values, dims_out = batch_flat_fun(call, call.leaves, dims, axis)
         places = flatten_axes("vmap out_axes", out_axes, call.out_tree)
         outputs = zip(values, dims_out, places)
         placed = [place_output(call, axis, i, *o) for i, o in enumerate(outputs)]
@@ -492,7 +499,7 @@ def place_output(call, axis, i, value, dim, place):
     if place is None and dim is None:
         return value
     ndim = typeof(value).ndim + (dim is None)
-    check_place(call, i, ndim, dim, place)
+    check_out_axis(call, i, ndim, dim, place)
     if dim is None:
-        return insert_axis(value, place % ndim, axis.size)
-    return move_axis(value, dim, place % ndim)
+        return broadcast_batch_dim(value, place % ndim, axis.size)
+    return move_one_axis(value, dim, place % ndim)

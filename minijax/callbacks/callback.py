@@ -10,27 +10,27 @@ References: ``jax.debug.callback``, ``jax.debug.print``, ``jax.pure_callback``,
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.array import as_array_impl, shape_rules
 from minijax.arrays.interchange import placement_of
-from minijax.arrays.transfer import moved
+from minijax.arrays.transfer import copy_to_placement
 from minijax.batching.vmap import vmap_rules
 from minijax.callbacks.host_calls import (
     FormatCheck,
-    HostCall,
+    HostCallback,
     Printer,
-    bind_debug,
+    bind_debug_callback,
+    callback_on_buffers,
+    check_callback_result,
     check_vmap_method,
-    checked_result,
-    example,
+    flatten_result_types,
     method_for,
-    on_buffers,
-    promised,
-    refuses,
+    raising_rule,
+    slice_example,
     vmap_methods,
 )
 from minijax.core import Primitive, impl_rules
-from minijax.forward_mode.jvp import constant_rule, jvp_rules
-from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.pytrees.api_util import FlatCall
 from minijax.rematerialization.jaxpr_transforms import effect_rules
@@ -45,11 +45,11 @@ def _write_look(writer, eqn, operands, results):
     writer.line(f"{name}({', '.join(operands)})")
 
 
-def watching_rules(primitive):
+def def_effectful_debug_rules(primitive):
     """Give a primitive that has no results, and looks at values, rules of each kind."""
     effect_rules[primitive] = lambda eqn: True
     shape_rules[primitive] = lambda *avals, **params: []
-    jvp_rules[primitive] = constant_rule(primitive)
+    jvp_rules[primitive] = defjvp_zero(primitive)
     transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
 
 
@@ -58,10 +58,12 @@ def debugging_rules(primitive):
 
     def vmap_rule(axis, args, dims, **params):
         for i in range(axis.size):
-            primitive.bind(*[example(*pair, i) for pair in zip(args, dims)], **params)
+            primitive.bind(
+                *[slice_example(*pair, i) for pair in zip(args, dims)], **params
+            )
         return [], []
 
-    watching_rules(primitive)
+    def_effectful_debug_rules(primitive)
     impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
     python_rules[primitive] = _write_look
     vmap_rules[primitive] = vmap_rule
@@ -70,7 +72,7 @@ def debugging_rules(primitive):
 debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
 debugging_rules(debug_callback_p)
 debugging_rules(debug_print_p)
-print_rules[debug_print_p] = lambda eqn, writing: write_plainly(
+pp_eqn_rules[debug_print_p] = lambda eqn, writing: pp_eqn_default(
     eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
 )
 
@@ -97,7 +99,7 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
                 "first argument to debug.callback must be callable, but got an object "
                 f"of type {type(callback)}"
             )
-        bind_debug(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+        bind_debug_callback(debug_callback_p, callback, (args, kwargs), ordered=ordered)
 
     return _in_one_call_or_two("debug.callback", look_with, callback, args, kwargs)
 
@@ -137,10 +139,10 @@ def debug_print(
     """
 
     how = Printer, ordered, skip_format_check
-    return print_by(*how, "debug.print", fmt, args, kwargs)
+    return bind_debug_print(*how, "debug.print", fmt, args, kwargs)
 
 
-def print_by(kind, ordered, skip_format_check, name, fmt, args, kwargs):
+def bind_debug_print(kind, ordered, skip_format_check, name, fmt, args, kwargs):
     """Bind a print whose text goes where a `Printer` of some kind puts it."""
 
     def print_in(fmt, *args, **kwargs):
@@ -149,7 +151,7 @@ def print_by(kind, ordered, skip_format_check, name, fmt, args, kwargs):
         if not skip_format_check:
             FormatCheck().vformat(fmt, args, kwargs)
         arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
-        bind_debug(debug_print_p, kind(fmt), arguments, **params)
+        bind_debug_callback(debug_print_p, kind(fmt), arguments, **params)
 
     return _in_one_call_or_two(name, print_in, fmt, args, kwargs)
 
@@ -160,11 +162,11 @@ pure_callback_p = Primitive("pure_callback")
 
 
 def call_back(*args, callback, result_avals, **params):
-    """Call a `HostCall`, and hold it to its promise."""
+    """Call a `HostCallback`, and hold it to its promise."""
     placement = placement_of(args, pure_callback_p)
-    result = callback.guarded(*map(asarray_impl, args))
-    results = checked_result(callback, result, result_avals)
-    return [moved(x, placement) for x in results]
+    result = callback.guarded(*map(as_array_impl, args))
+    results = check_callback_result(callback, result, result_avals)
+    return [copy_to_placement(x, placement) for x in results]
 
 
 def as_promised(*avals, result_avals, **params):
@@ -187,8 +189,8 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
       **params: further parameters of the primitive.
     """
     call = FlatCall(primitive.name, function, *arguments)
-    result_avals, out_tree = promised(result_shape_dtypes)
-    callback = HostCall(primitive.name, function, call.in_tree, out_tree)
+    result_avals, out_tree = flatten_result_types(result_shape_dtypes)
+    callback = HostCallback(primitive.name, function, call.in_tree, out_tree)
     outs = primitive.bind(
         *call.leaves, callback=callback, result_avals=result_avals, **params
     )
@@ -198,7 +200,7 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
 def write_call(writer, eqn, operands, results):
     """Write the call of a Python function as a line of an emitted program."""
     callback = eqn.params["callback"]
-    call = on_buffers(callback, eqn.params["result_avals"])
+    call = callback_on_buffers(callback, eqn.params["result_avals"])
     name = writer.constant(call, callback.name, f"calls {callback.name}")
     targets = f"[{', '.join(results)}] = " if results else ""
     writer.line(f"{targets}{name}({', '.join(operands)})")
@@ -250,11 +252,11 @@ def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
 vmap_rules[pure_callback_p] = _vmap_pure_callback
 
 
-jvp_rules[pure_callback_p] = refuses(
+jvp_rules[pure_callback_p] = raising_rule(
     "Pure callbacks do not support JVP: the derivative of a Python function is not "
     "known. Give the function that calls it a derivative of its own (custom_jvp)."
 )
-transpose_rules[pure_callback_p] = refuses(
+transpose_rules[pure_callback_p] = raising_rule(
     "Pure callbacks do not support transpose: a Python function cannot be run "
     "backwards. Give the function that calls it a derivative of its own (custom_vjp)."
 )
@@ -277,10 +279,10 @@ def _vmap_io_callback(axis, args, dims, **params):
 
 
 vmap_rules[io_callback_p] = _vmap_io_callback
-jvp_rules[io_callback_p] = refuses(
+jvp_rules[io_callback_p] = raising_rule(
     "IO callbacks do not support JVP: what a function does has no derivative."
 )
-transpose_rules[io_callback_p] = refuses(
+transpose_rules[io_callback_p] = raising_rule(
     "IO callbacks do not support transpose: what was done cannot be run backwards."
 )
 

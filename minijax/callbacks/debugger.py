@@ -18,13 +18,18 @@ from types import FrameType
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.dtypes import _on_or_off, config, is_inexact
-from minijax.callbacks.callback import debug_callback_p, print_by, pure_callback
-from minijax.callbacks.host_calls import HostCall, Printer, bind_debug, operands_of
-from minijax.core import Tracer, impl_rules, watchers
+from minijax.callbacks.callback import bind_debug_print, debug_callback_p, pure_callback
+from minijax.callbacks.host_calls import (
+    HostCallback,
+    Printer,
+    bind_debug_callback,
+    partition_operands,
+)
+from minijax.core import Tracer, bind_listeners, impl_rules
 from minijax.diagnostics.source_info import UserLine
-from minijax.diagnostics.tracebacks import is_ours, user_line
+from minijax.diagnostics.tracebacks import is_internal_file, user_line
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.pytrees.tree_util import tree_flatten, tree_map
 
@@ -169,7 +174,7 @@ def user_frames(everything=False):
     frame: FrameType | None = sys._getframe(2)
     frames = []
     while frame is not None:
-        if everything or not is_ours(frame.f_code.co_filename):
+        if everything or not is_internal_file(frame.f_code.co_filename):
             frames.append(frame)
         frame = frame.f_back
     return frames
@@ -218,12 +223,14 @@ def debug_breakpoint(
         Prompt(stops, **kwargs).cmdloop()
 
     if token is None:
-        bind_debug(debug_callback_p, stop, (names, {}), _is_alive, ordered=ordered)
+        bind_debug_callback(
+            debug_callback_p, stop, (names, {}), _is_alive, ordered=ordered
+        )
         return None
-    operands, tree = operands_of((names, {}), _is_alive)
+    operands, tree = partition_operands((names, {}), _is_alive)
 
     def stop_and_return(token, *operands):
-        HostCall("debug.breakpoint", stop, tree)(*operands)
+        HostCallback("debug.breakpoint", stop, tree)(*operands)
         return token
 
     return pure_callback(stop_and_return, tree_map(typeof, token), token, *operands)
@@ -231,12 +238,15 @@ def debug_breakpoint(
 
 # NaN checks: results that are not numbers, reported where they arise.
 
-SEARCHES = {"jax_debug_nans": ("nan", np.isnan), "jax_debug_infs": ("inf", np.isinf)}
+INVALID_NUMBER_TESTS = {
+    "jax_debug_nans": ("nan", np.isnan),
+    "jax_debug_infs": ("inf", np.isinf),
+}
 
 
 def search(primitive, args, params, results):
     """Raise a FloatingPointError if a result is invalid and a switch forbids it."""
-    for switch, (word, is_invalid) in SEARCHES.items():
+    for switch, (word, is_invalid) in INVALID_NUMBER_TESTS.items():
         if getattr(config, switch) and any(_holds(is_invalid, x) for x in results):
             search_inside(primitive, args, params)
             line = user_line()
@@ -247,7 +257,7 @@ def search(primitive, args, params, results):
 
 
 def _holds(is_invalid, x):
-    x = asarray_impl(x)
+    x = as_array_impl(x)
     return is_inexact(x.dtype) and bool(is_invalid(x._numbers()).any())
 
 
@@ -259,18 +269,18 @@ def search_inside(primitive, args, params):
             impl_rules[primitive](*args, **again)
 
 
-_wanted = dict.fromkeys(SEARCHES, False)
+_wanted = dict.fromkeys(INVALID_NUMBER_TESTS, False)
 
 
 def _engage(switch, values):
     _wanted[switch] = any(values)
-    if search in watchers and not any(_wanted.values()):
-        watchers.remove(search)
-    elif search not in watchers and any(_wanted.values()):
-        watchers.append(search)
+    if search in bind_listeners and not any(_wanted.values()):
+        bind_listeners.remove(search)
+    elif search not in bind_listeners and any(_wanted.values()):
+        bind_listeners.append(search)
 
 
-for _switch in SEARCHES:
+for _switch in INVALID_NUMBER_TESTS:
     _default, _told = os.environ.get(_switch.upper(), "0"), partial(_engage, _switch)
     config.define(_switch, _default, _on_or_off, _told)
 
@@ -332,4 +342,4 @@ def debug_log(
     Reference: ``jax.debug.log``.
     """
     how = LogPrinter, ordered, skip_format_check
-    return print_by(*how, "debug.log", fmt, args, kwargs)
+    return bind_debug_print(*how, "debug.log", fmt, args, kwargs)

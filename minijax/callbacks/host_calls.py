@@ -14,29 +14,29 @@ import numpy as np
 
 from minijax import lax
 from minijax._registry import Registry
-from minijax.arrays.array import ArrayImpl, ShapedArray, asarray_impl, asbuffer, typeof
+from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl, asbuffer, typeof
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.transfer import moved
-from minijax.batching.vmap import at_front, insert_axis
+from minijax.arrays.transfer import copy_to_placement
+from minijax.batching.vmap import batch_dim_to_front, broadcast_batch_dim
 from minijax.core import Array
 from minijax.diagnostics.tracebacks import user_line
 from minijax.errors import JaxRuntimeError
-from minijax.jitting.compilation import on_device_of
-from minijax.python_backend.source import exactly
+from minijax.jitting.compilation import default_device_scope
+from minijax.python_backend.source import result_buffer_of_type
 from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_util import (
     tree_flatten,
     tree_leaves_with_path,
     tree_structure,
 )
-from minijax.rematerialization.jaxpr_transforms import merge, partition
-from minijax.reverse_mode.backward_pass import spell
+from minijax.rematerialization.jaxpr_transforms import merge_lists, partition_list
+from minijax.reverse_mode.backward_pass import aval_text
 
 # A Python function at the other end of a program's line.
 
 
-class HostCall:
+class HostCallback:
     """A function of trees, which a program calls with flat lists of arrays.
 
     Args:
@@ -68,14 +68,14 @@ class HostCall:
     def look(self, *args):
         """Call the function on the host, for what it does; return no results."""
         home = host_device().committed
-        with on_device_of(home):
-            self(*[moved(asarray_impl(x), home) for x in args])
+        with default_device_scope(home):
+            self(*[copy_to_placement(as_array_impl(x), home) for x in args])
         return []
 
     def guarded(self, *values):
         """Call the function on the host; its errors become a JaxRuntimeError."""
         try:
-            with on_device_of(host_device().committed):
+            with default_device_scope(host_device().committed):
                 return self(*map(on_host, values))
         except Exception as error:
             raise self.failure(f"raised {type(error).__name__}: {error}") from error
@@ -106,14 +106,14 @@ class PartlyKnown:
 
     def unflatten(self, leaves):
         """Return the tree with these leaves in the places that are not known."""
-        return self.treedef.unflatten(merge(self.given, self.known, leaves))
+        return self.treedef.unflatten(merge_lists(self.given, self.known, leaves))
 
 
-def operands_of(tree, is_operand):
+def partition_operands(tree, is_operand):
     """Return those leaves of a tree that are operands, and what puts them back."""
     leaves, treedef = tree_flatten(tree)
     given = list(map(is_operand, leaves))
-    known, operands = partition(given, leaves)
+    known, operands = partition_list(given, leaves)
     return operands, PartlyKnown(treedef, given, known)
 
 
@@ -126,7 +126,7 @@ def is_array(leaf):
     return True
 
 
-def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
+def bind_debug_callback(primitive, function, arguments, is_operand=is_array, **params):
     """Bind one of the two primitives.
 
     Args:
@@ -136,9 +136,9 @@ def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
       is_operand: from leaves of the arguments to whether the program computes them.
       **params: further parameters of the primitive.
     """
-    operands, tree = operands_of(arguments, is_operand)
+    operands, tree = partition_operands(arguments, is_operand)
     name = primitive.name.replace("_", ".")
-    primitive.bind(*operands, callback=HostCall(name, function, tree), **params)
+    primitive.bind(*operands, callback=HostCallback(name, function, tree), **params)
 
 
 # The format of a print, checked when it is written and filled in when it runs.
@@ -196,7 +196,7 @@ class Printer:
 # What a Python function has promised to return, and whether it did.
 
 
-def promised(result_shape_dtypes):
+def flatten_result_types(result_shape_dtypes):
     """Return the types of a promised result as a tuple, and its structure.
 
     Args:
@@ -220,11 +220,11 @@ def _promised_aval(leaf):
     return ShapedArray(leaf.shape, leaf.dtype)
 
 
-def checked_result(call, result, avals):
+def check_callback_result(call, result, avals):
     """Return the leaves of a result as arrays, if it is what was promised.
 
     Args:
-      call: the `HostCall` that returned it.
+      call: the `HostCallback` that returned it.
       result: a tree of arrays and numbers.
       avals: the promised types.
 
@@ -248,13 +248,13 @@ def _checked_leaf(call, path, leaf, aval):
         raise call.failure(f"returned no array at {where}. {error}") from error
     if (found.shape, found.dtype) != (aval.shape, aval.dtype):
         raise call.failure(
-            f"promised {spell(aval)} at result{keystr(path)}, "
-            f"and returned {spell(found)}."
+            f"promised {aval_text(aval)} at result{keystr(path)}, "
+            f"and returned {aval_text(found)}."
         )
     return ArrayImpl(asbuffer(value, host_device()), aval, host_device().committed)
 
 
-def refuses(message):
+def raising_rule(message):
     """Return a rule that raises a ValueError."""
 
     def rule(*args, **params):
@@ -263,12 +263,15 @@ def refuses(message):
     return rule
 
 
-def on_buffers(callback, avals):
+def callback_on_buffers(callback, avals):
     """Return a function from buffers to a list of them, for emitted programs."""
 
     def call(*buffers):
-        outs = checked_result(callback, callback.guarded(*buffers), avals)
-        return [exactly(asbuffer(out, host_device()), out.aval) for out in outs]
+        outs = check_callback_result(callback, callback.guarded(*buffers), avals)
+        return [
+            result_buffer_of_type(asbuffer(out, host_device()), out.aval)
+            for out in outs
+        ]
 
     return call
 
@@ -276,7 +279,7 @@ def on_buffers(callback, avals):
 # How a function that Python runs is called for a batch.
 
 
-def example(x, dim, i):
+def slice_example(x, dim, i):
     """Return example number `i` of an array that is mapped along `dim`, if it is."""
     if dim is None:
         return x
@@ -288,12 +291,14 @@ def batched_avals(size, avals):
     return tuple([aval.update(shape=(size, *aval.shape)) for aval in avals])
 
 
-def one_by_one(primitive, axis, args, dims, params):
+def sequential_vmap_rule(primitive, axis, args, dims, params):
     """Bind a primitive once for each example, and stack the results."""
     places = range(axis.size)
-    examples = [[example(*pair, i) for pair in zip(args, dims)] for i in places]
+    examples = [[slice_example(*pair, i) for pair in zip(args, dims)] for i in places]
     batches = zip(*[primitive.bind(*xs, **params) for xs in examples])
-    outs = [lax.concatenate([insert_axis(x, 0, 1) for x in xs], 0) for xs in batches]
+    outs = [
+        lax.concatenate([broadcast_batch_dim(x, 0, 1) for x in xs], 0) for xs in batches
+    ]
     if not examples:
         avals = batched_avals(0, params["result_avals"])
         outs = [lax.full(aval.shape, 0, aval.dtype) for aval in avals]
@@ -310,7 +315,9 @@ def all_at_once(shared):
 
     def method(primitive, axis, args, dims, params):
         args = [
-            shared(x, axis.size) if dim is None else at_front(x, dim, axis.size)
+            shared(x, axis.size)
+            if dim is None
+            else batch_dim_to_front(x, dim, axis.size)
             for x, dim in zip(args, dims)
         ]
         avals = batched_avals(axis.size, params["result_avals"])
@@ -322,13 +329,15 @@ def all_at_once(shared):
 
 # From the names of the ways to functions
 # ``method(primitive, axis, args, dims, params)``, which return what a vmap rule does.
-vmap_methods = Registry({
-    "sequential": one_by_one,
-    "sequential_unrolled": one_by_one,
-    "expand_dims": all_at_once(lambda x, size: insert_axis(x, 0, 1)),
-    "broadcast_all": all_at_once(lambda x, size: insert_axis(x, 0, size)),
-    "legacy_vectorized": all_at_once(lambda x, size: x),
-})
+vmap_methods = Registry(
+    {
+        "sequential": sequential_vmap_rule,
+        "sequential_unrolled": sequential_vmap_rule,
+        "expand_dims": all_at_once(lambda x, size: broadcast_batch_dim(x, 0, 1)),
+        "broadcast_all": all_at_once(lambda x, size: broadcast_batch_dim(x, 0, size)),
+        "legacy_vectorized": all_at_once(lambda x, size: x),
+    }
+)
 
 
 def check_vmap_method(name):

@@ -28,59 +28,72 @@ from minijax.batching.collectives import (
     reduce_scatter_p,
 )
 from minijax.collectives.lowlevel import (
-    PAST_CACHES,
-    attend,
-    conduct,
-    exchange_all,
-    exchange_fold,
-    exchange_folds,
-    exchange_one,
-    exchange_parts,
-    exchange_scatter,
-    label_for,
-    rouse,
-    take_turns,
+    NONTEMPORAL_COPY,
+    bucketed_all_reduce,
+    label_word,
+    launch_team,
+    native_all_gather,
+    native_all_reduce,
+    native_all_to_all,
+    native_collective_permute,
+    native_reduce_scatter,
+    notify_workers,
+    run_serially,
+    team_worker_loop,
 )
-from minijax.cpu_backend.backend import kernel_named
-from minijax.dispatch.lowlevel import WordsLibrary, llvm_text
+from minijax.cpu_backend.backend import intern_kernel
+from minijax.dispatch.lowlevel import LowLevelLibrary, llvm_text
 from minijax.jitting.stages import nbytes
-from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, permuted, whole
+from minijax.kernels.builder import (
+    Buffer,
+    KernelBuilder,
+    UnsupportedKernel,
+    contiguous_view,
+    transpose_view,
+)
 from minijax.kernels.lowering import (
     Launch,
     StepKind,
     as_bytes,
-    cost_of_moving,
+    copy_cost,
     kernel_rules,
     step_kinds,
 )
-from minijax.llvm.compiler import make_known
-from minijax.llvm.instructions import LLVMFunction, pointer_to, type_in_memory
+from minijax.llvm.compiler import add_symbol
+from minijax.llvm.instructions import FunctionBuilder, llvm_memory_type, pointer_type
 from minijax.llvm.targets import host_target
-from minijax.rematerialization.caching import made_once
-from minijax.sharding.manual_axes import among, replica_here
-from minijax.sharding.replicas import label_of
+from minijax.rematerialization.caching import memoize
+from minijax.sharding.manual_axes import collective_group, current_replica
+from minijax.sharding.replicas import rendezvous_key
 from minijax.threads.atomics import pause_text
-from minijax.threads.parallel_loops import outermost, range_function, unit_of
+from minijax.threads.parallel_loops import grain_unit, parallel_loop, range_function
 
 # Exchange: a step in which replicas meet in machine code, and its rules.
 
-FUNCTIONS = (
-    exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
-    exchange_folds, rouse, attend, conduct, take_turns,
+LIBRARY_FUNCTIONS = (
+    native_all_reduce, native_reduce_scatter, native_all_gather, native_all_to_all,
+    native_collective_permute, bucketed_all_reduce, notify_workers, team_worker_loop,
+    launch_team, run_serially,
 )  # fmt: skip
+# The function of each exchange, by its name in machine code.
+NATIVE_COLLECTIVES = {
+    "fold": "native_all_reduce", "scatter": "native_reduce_scatter",
+    "all": "native_all_gather", "parts": "native_all_to_all",
+    "one": "native_collective_permute",
+}  # fmt: skip
 GRAIN = 1024  # elements that are combined at a time
 
 
-@made_once
-def exchange_library():
+@memoize
+def collectives_library():
     """Return the machine code of replicas, or None where there can be none."""
     with suppress(OSError):  # the text of its functions is not there
-        text = pause_text(host_target().triple) + PAST_CACHES
-        return WordsLibrary(text + llvm_text(*FUNCTIONS))
+        text = pause_text(host_target().triple) + NONTEMPORAL_COPY
+        return LowLevelLibrary(text + llvm_text(*LIBRARY_FUNCTIONS))
     return None
 
 
-class Exchange(NamedTuple):
+class Collective(NamedTuple):
     """A step: meet the replicas along some axes, and get something of all of them.
 
     Attributes:
@@ -129,12 +142,12 @@ config.define("minijax_exchange", os.environ.get("MINIJAX_EXCHANGE", "1"), _on_o
 
 def _exchange(lowering, how, eqn, x, out, combining=None, sources=()):
     """Add the step; return the view of what it writes, of the type `out`."""
-    names, result = among(**eqn.params), lowering.allocate(out)
+    names, result = collective_group(**eqn.params), lowering.allocate(out)
     aval, perm = eqn.invars[0].aval if x else out, eqn.params.get("perm")
-    label = label_of(eqn.primitive, aval, names, perm)
+    label = rendezvous_key(eqn.primitive, aval, names, perm)
     if combining:
         combining = _launch(combining, result.source)
-    step = Exchange(
+    step = Collective(
         how, names, x, result.source, combining, sources, label, str(eqn.source or "")
     )
     lowering.steps.append(step)
@@ -146,20 +159,20 @@ def _launch(op, result):
     shape = (result.size,)
     other = Buffer("source", result.dtype, result.size)
     k = KernelBuilder(op, shape)
-    views = [whole(buffer, result.dtype, shape) for buffer in (result, other)]
+    views = [contiguous_view(buffer, result.dtype, shape) for buffer in (result, other)]
     k.store(views[0], k.apply(op, *map(k.load, views)))
     launch = Launch(*k.kernel())
     if {*launch.buffers} != {result, other}:
-        raise NoKernel(f"{op} of {result.dtype}")
+        raise UnsupportedKernel(f"{op} of {result.dtype}")
     return launch
 
 
 def _check(aval):
-    """Raise `NoKernel` unless arrays of a type are exchanged in machine code."""
-    if not config.minijax_exchange or exchange_library() is None:
-        raise NoKernel("replicas meet in Python")
+    """Raise `UnsupportedKernel` unless machine code exchanges arrays of a type."""
+    if not config.minijax_exchange or collectives_library() is None:
+        raise UnsupportedKernel("replicas meet in Python")
     if not nbytes(aval):
-        raise NoKernel("nothing to exchange")
+        raise UnsupportedKernel("nothing to exchange")
 
 
 def _filled(lowering, view):
@@ -167,7 +180,7 @@ def _filled(lowering, view):
     return lowering.in_its_buffer(view).source
 
 
-def folding(op):
+def all_reduce_kernel_rule(op):
     """Return the kernel rule of a collective that combines by a scalar operation."""
 
     def rule(lowering, eqn, x):
@@ -184,7 +197,7 @@ def _settled(lowering, view, axis, tiled, aval):
     """Return a view whose axis 0 is put at `axis`, or joined with what is there."""
     order = [*range(1, len(view.shape))]
     order.insert(axis, 0)
-    view = permuted(view, order)
+    view = transpose_view(view, order)
     return lowering.reshaped(view, aval.shape) if tiled else view
 
 
@@ -195,7 +208,7 @@ def _divided(lowering, view, axis, count, tiled):
         shape[axis : axis + 1] = [count, shape[axis] // count]
         view = lowering.reshaped(view, shape)
     order = [axis, *[i for i in range(len(shape)) if i != axis]]
-    view = permuted(view, order)
+    view = transpose_view(view, order)
     return _filled(lowering, view), view.shape
 
 
@@ -249,17 +262,17 @@ kernel_rules[axis_index_p] = _index
 
 
 def exchanged_in_python(program, step):
-    """Return a function of the memory that does the step at a `Meeting`."""
+    """Return a function of the memory that does the step at a `Rendezvous`."""
 
     def run(memory):
-        replica = replica_here(step.names[0])
+        replica = current_replica(step.names[0])
         meeting = replica.run.meeting(replica.rank, step.names)
         if step.how == "index":
             index = meeting.members.index(replica.rank)
             memory[step.out] = as_bytes(np.asarray(index, step.out.dtype))
             return
         x = memory[step.x].view(step.x.dtype)
-        combine = partial(COMBINATIONS[step.how], step)
+        combine = partial(COLLECTIVE_COMBINATIONS[step.how], step)
         found = meeting.exchange(replica.rank, step.label, x, combine)
         memory[step.out] = as_bytes(np.array(found))
 
@@ -271,22 +284,22 @@ def combining_function(f, launch):
     program, kernel = f.program, launch.kernel
     text = f"{kernel} to combine"
     if text not in program.kernels:
-        loop = outermost(kernel, program.target)
+        loop = parallel_loop(kernel, program.target)
         name = f"combine_{len(program.kernels)}"
-        program.kernels[text] = name, unit_of(loop) if loop else None
+        program.kernels[text] = name, grain_unit(loop) if loop else None
         if loop:
-            unit = unit_of(loop)
+            unit = grain_unit(loop)
             made = range_function(kernel, f"{name}_part", program.target, unit)
             program.needed |= made.needed
             inner = made.text.replace("define", "define internal", 1)
             program.functions.append(inner)
             callee, more = f"@{name}_part", ", i64 %lo, i64 %hi"
         else:
-            callee, more = kernel_named(program, kernel), ""
-        t, args = LLVMFunction(), []
+            callee, more = intern_kernel(program, kernel), ""
+        t, args = FunctionBuilder(), []
         for parameter, buffer in zip(kernel.parameters, launch.buffers):
             place = "%other" if buffer.name == "source" else "%result"
-            kind = pointer_to(type_in_memory(parameter.dtype))
+            kind = pointer_type(llvm_memory_type(parameter.dtype))
             args.append(f"{kind} {t.emit(f'inttoptr i64 {place} to {kind}', 'p')}")
         t.line(f"call void {callee}({', '.join(args)}{more})")
         head = f"define internal i64 @{name}(i64 %result, i64 %other, i64 %lo, i64 %hi)"
@@ -295,7 +308,7 @@ def combining_function(f, launch):
     return program.kernels[text]
 
 
-def write_exchange(f, step):
+def emit_collective(f, step):
     """Write the call of an exchange."""
     entry, out = f.asked(step.names), f.address(step.out)
     entry = f.emit(f"ptrtoint i8* {entry} to i64")
@@ -306,15 +319,15 @@ def write_exchange(f, step):
         number = f.emit(f"trunc i64 {number} to i32")
         out = f.emit(f"bitcast i8* {out} to i32*", "p")
         return f.line(f"store i32 {number}, i32* {out}")
-    label = label_for(step)
+    label = label_word(step)
     ends = [f.emit(f"ptrtoint i8* {x} to i64") for x in (f.address(step.x), out)]
-    args = [entry, *ends, *SIZES[step.how](f, step), label]
-    write_call(f, f"exchange_{step.how}", args)
+    args = [entry, *ends, *COLLECTIVE_SIZES[step.how](f, step), label]
+    emit_fallible_call(f, NATIVE_COLLECTIVES[step.how], args)
 
 
-def write_call(f, name, args):
+def emit_fallible_call(f, name, args):
     """Write the call of a function of the library, which may fail."""
-    make_known(f"minijax_{name}", exchange_library().place(name))
+    add_symbol(f"minijax_{name}", collectives_library().place(name))
     f.declare(f"declare i64 @minijax_{name}({', '.join(['i64'] * len(args))})")
     words = ", ".join(f"i64 {arg}" for arg in args)
     status = f.name("v")
@@ -338,7 +351,7 @@ def _table_of_sources(f, step):
     return [nbytes(step.x), f"ptrtoint ({kind}* {name} to i64)"]
 
 
-SIZES = {
+COLLECTIVE_SIZES = {
     "fold": _sizes_of_fold,
     "scatter": _sizes_of_fold,
     "all": lambda f, step: [nbytes(step.x)],
@@ -346,11 +359,11 @@ SIZES = {
     "one": _table_of_sources,
 }
 
-FUNCTIONS_OF_NUMPY = {"add": np.add, "max": np.maximum, "min": np.minimum}
+NUMPY_COMBINERS = {"add": np.add, "max": np.maximum, "min": np.minimum}
 
 
 def _fold(step, xs):
-    return [reduce(FUNCTIONS_OF_NUMPY[step.combining.kernel.name], xs)] * len(xs)
+    return [reduce(NUMPY_COMBINERS[step.combining.kernel.name], xs)] * len(xs)
 
 
 def _sources(step, xs):
@@ -358,7 +371,7 @@ def _sources(step, xs):
     return [np.zeros_like(xs[0]) if i < 0 else xs[i] for i in table]
 
 
-COMBINATIONS: dict = {
+COLLECTIVE_COMBINATIONS: dict = {
     "fold": _fold,
     "scatter": lambda step, xs: np.split(_fold(step, xs)[0], len(xs)),
     "all": lambda step, xs: [np.concatenate(xs)] * len(xs),
@@ -369,17 +382,17 @@ COMBINATIONS: dict = {
 }
 
 
-step_kinds[Exchange] = StepKind(exchanged_in_python, cost_of_moving, write_exchange)
+step_kinds[Collective] = StepKind(exchanged_in_python, copy_cost, emit_collective)
 
 
 # Joint exchanges: sums, maxima and minima of several arrays at one meeting.
 
 
-class JointExchange(NamedTuple):
+class BucketedAllReduce(NamedTuple):
     """A step: fold several arrays with the replicas along some axes, at one meeting.
 
     Attributes:
-      parts: the `Exchange` of each array; all are folds along the same axes.
+      parts: the `Collective` of each array; all are folds along the same axes.
     """
 
     parts: tuple
@@ -421,10 +434,10 @@ class JointExchange(NamedTuple):
         return f"{outs} = exchange {xs} along {names}: fold by {how}, together"
 
 
-MEETS = Exchange, JointExchange
+COLLECTIVE_STEPS = Collective, BucketedAllReduce
 
 
-def joining(rule):
+def bucketing_kernel_rule(rule):
     """Return a kernel rule whose exchange joins one before it, where it can."""
 
     def joined(lowering, eqn, x):
@@ -440,11 +453,11 @@ def _with_partner(steps):
     *before, last = steps
     read = {*last.reads}
     for i, step in reversed([*enumerate(before)]):
-        if type(step) in MEETS:
-            parts = step.parts if type(step) is JointExchange else (step,)
+        if type(step) in COLLECTIVE_STEPS:
+            parts = step.parts if type(step) is BucketedAllReduce else (step,)
             fits = parts[0].how == "fold" and step.names == last.names
             if fits and not read & {*step.writes}:
-                joint = JointExchange((*parts, last))
+                joint = BucketedAllReduce((*parts, last))
                 return [*before[:i], *before[i + 1 :], joint]
             return steps
         if step.programs:  # there may be a meeting in it
@@ -453,15 +466,15 @@ def _with_partner(steps):
     return steps
 
 
-def joined_in_python(program, step):
-    """Return a function of the memory that does the step at a `Meeting`."""
+def bucketed_all_reduce_runner(program, step):
+    """Return a function of the memory that does the step at a `Rendezvous`."""
 
     def combine(rows):
         columns = zip(step.parts, zip(*rows))
-        return [*zip(*[COMBINATIONS["fold"](*column) for column in columns])]
+        return [*zip(*[COLLECTIVE_COMBINATIONS["fold"](*column) for column in columns])]
 
     def run(memory):
-        replica = replica_here(step.names[0])
+        replica = current_replica(step.names[0])
         meeting = replica.run.meeting(replica.rank, step.names)
         xs = [memory[part.x].view(part.x.dtype) for part in step.parts]
         found = meeting.exchange(replica.rank, step.label, xs, combine)
@@ -471,7 +484,7 @@ def joined_in_python(program, step):
     return run
 
 
-def write_joint_exchange(f, step):
+def emit_bucketed_all_reduce(f, step):
     """Write the table of the arrays, and the call of their exchange."""
     entry = f.emit(f"ptrtoint i8* {f.asked(step.names)} to i64")
     count = len(step.parts)
@@ -479,16 +492,20 @@ def write_joint_exchange(f, step):
     rows = f.first(f"bitcast i8* {table} to i64*", "l")
     for i, part in enumerate(step.parts):
         ends = [f"ptrtoint i8* {f.address(x)} to i64" for x in (part.x, part.out)]
-        for j, x in enumerate([*map(f.emit, ends), *SIZES["fold"](f, part)]):
+        for j, x in enumerate([*map(f.emit, ends), *COLLECTIVE_SIZES["fold"](f, part)]):
             place = f.emit(f"getelementptr i64, i64* {rows}, i64 {6 * i + j}", "p")
             f.line(f"store i64 {x}, i64* {place}")
     start = f.emit(f"ptrtoint i64* {rows} to i64")
-    label = label_for(step)
-    write_call(f, "exchange_folds", [entry, start, count, label])
+    label = label_word(step)
+    emit_fallible_call(f, "bucketed_all_reduce", [entry, start, count, label])
 
 
-_folds = zip((psum_p, pmax_p, pmin_p), map(folding, ("add", "max", "min")))
-kernel_rules.update({primitive: joining(rule) for primitive, rule in _folds})
-step_kinds[JointExchange] = StepKind(
-    joined_in_python, cost_of_moving, write_joint_exchange
+_folds = zip(
+    (psum_p, pmax_p, pmin_p), map(all_reduce_kernel_rule, ("add", "max", "min"))
+)
+kernel_rules.update(
+    {primitive: bucketing_kernel_rule(rule) for primitive, rule in _folds}
+)
+step_kinds[BucketedAllReduce] = StepKind(
+    bucketed_all_reduce_runner, copy_cost, emit_bucketed_all_reduce
 )

@@ -16,10 +16,10 @@ from minijax.arrays.array import typeof
 from minijax.batching.collectives import (
     all_gather,
     all_to_all,
+    axis_group_size,
     axis_index,
     axis_names,
     axis_size,
-    group_size,
     names_and_groups,
     ppermute,
     psum,
@@ -36,7 +36,7 @@ from minijax.numpy import (
     where,
     zeros_like,
 )
-from minijax.sharding.manual_axes import checked_names, vary, varying
+from minijax.sharding.manual_axes import checked_axis_names, get_vma, insert_pvary
 from minijax.spmd.partitioner import sharding_constraint_p as sharding_constraint_p
 from minijax.tree_util import tree_map
 
@@ -49,7 +49,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of an axis of the mesh, or a tuple of names.
-      to: ``"varying"``.
+      to: ``"get_vma"``.
 
     Raises:
       NameError: if no axis of that name is there.
@@ -63,15 +63,15 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
             "'reduced' and 'unreduced' belong to Explicit axes)."
         )
     names = axis_names(axis_name)
-    checked = [name for name in names if name in checked_names(current_trace())]
+    checked = [name for name in names if name in checked_axis_names(current_trace())]
 
     def cast(leaf):
-        if already := varying(leaf).intersection(checked):
+        if already := get_vma(leaf).intersection(checked):
             raise ValueError(
                 f"Unsupported pcast from=varying, to='varying': {leaf!r} varies along "
                 f"{sorted(already)}."
             )
-        return vary(leaf, checked)
+        return insert_pvary(leaf, checked)
 
     return tree_map(cast, x)
 
@@ -181,7 +181,7 @@ def ragged_all_to_all(
         "output_offsets": output_offsets,
         "recv_sizes": recv_sizes,
     }
-    parts = _check_ragged(operand, output, numbers, group_size(names, **groups))
+    parts = _check_ragged(operand, output, numbers, axis_group_size(names, **groups))
     if not np.shape(operand)[0]:
         return output
     how = {"axis_index_groups": axis_index_groups}

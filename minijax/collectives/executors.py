@@ -27,102 +27,107 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.dtypes import config
-from minijax.collectives.all_reduce import MEETS, exchange_library
+from minijax.collectives.all_reduce import COLLECTIVE_STEPS, collectives_library
 from minijax.collectives.lowlevel import (
+    ABORT_FLAG,
     ACQUIRE,
     ACQUIRE_TIMED,
-    ALERT,
     ARENA,
     ARRIVALS,
-    BED,
-    BRING,
     CACHED,
+    COMMUNICATOR,
     CONTEXT,
     CONTEXTS,
     CONTEXTS_END,
     COPY,
     FILL,
-    FIRST,
-    HALL,
+    FIRST_OFFSET,
+    GROUP_SIZE,
     IN_HALL,
     KERNELS,
-    KIND,
+    KIND_MASK,
     LABEL,
-    LINE,
-    MEMORY,
-    NAPS,
-    PARTS,
+    MAX_INLINE_BYTES,
+    MEMORY_TABLE,
+    NONTEMPORAL,
+    PARKING_LOCK,
     PARTS_END,
-    PAST,
-    PATIENCE,
-    POISON,
-    PROGRAM,
+    PARTS_OFFSET,
+    PROGRAM_POINTER,
+    PUBLISH,
     RELEASE,
-    ROW,
-    SIZE,
+    ROW_BYTES,
     SIZE_OF_CONTEXT,
     SIZE_OF_ROW,
     SIZE_OF_SPACE,
+    SLEEPS,
     SLOT,
     SLOTS,
-    SMALL,
     SPINS,
     STOP,
-    THEIRS,
     TURNS,
+    WARNED_FLAG,
+    WATCHDOG_CALLBACK,
+    WORKER_BYTES,
+    WORKER_CONTEXTS,
     WORKERS,
     YIELD,
     YIELDS,
-    told,
+    label_texts,
 )
-from minijax.core import EvalTrace, current_trace, watchers
+from minijax.core import EvalTrace, bind_listeners, current_trace
 from minijax.cpu_backend.program_codegen import (
-    Cuts,
-    Entry,
-    contexts,
-    cut_at_meetings,
-    nanoseconds_of,
-    table,
-    walk,
+    EntryPoint,
+    ShardLayout,
+    context_factory,
+    estimate_nanoseconds,
+    pointer_table,
+    split_at_collectives,
+    walk_steps,
 )
-from minijax.cpu_backend.program_codegen import address_of as start_of
-from minijax.dispatch.fastpath import record_table
+from minijax.cpu_backend.program_codegen import data_pointer as start_of
+from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
-    Records,
-    is_plain,
-    open_gate,
-    send_through_gate,
+    SignatureCache,
+    enable_fastpath,
+    fastpath_supported,
+    register_fastpath,
     signature_of_wrapped,
 )
-from minijax.dispatch.interrupts import uninterrupted
-from minijax.dispatch.lowlevel import address_of_function, word
-from minijax.extents import Extent, dynamic_variable, in_force
+from minijax.dispatch.interrupts import defer_interrupts
+from minijax.dispatch.lowlevel import function_pointer, i64
+from minijax.extents import ContextValue, context_variable, current_context_value
 from minijax.jitting.stages import nbytes
 from minijax.kernels.lowering import Launch, LoweredProgram
 from minijax.llvm.targets import current_target
-from minijax.memory.allocator import empty, scratch, settled
+from minijax.memory.allocator import as_aligned, pooled_empty, scratch_bytes
 from minijax.pytrees.tree_util import tree_flatten, tree_structure
-from minijax.rematerialization.caching import cache_by_object, made_once
+from minijax.rematerialization.caching import memoize, weakref_cache
 from minijax.sharding.manual_axes import (
-    Released,
-    here,
-    replica_here,
-    replicas_missing,
-    row_of,
-    strangers_met,
+    ReplicaAborted,
+    current_replica,
+    mismatch_message,
+    missing_replicas_error,
+    replica_group,
+    thread_state,
 )
-from minijax.sharding.named_sharding import lies_like
-from minijax.sharding.pmap import quickly
-from minijax.sharding.shard_map import entries, in_python, noted, running
-from minijax.threads.atomics import available, put
-from minijax.threads.parallel_loops import time_of_kernel
-from minijax.threads.pool import pool
+from minijax.sharding.named_sharding import same_shards
+from minijax.sharding.pmap import fast_call_wrapper
+from minijax.sharding.shard_map import (
+    mesh_executor,
+    native_entries,
+    result_observer,
+    run_mesh_in_python,
+)
+from minijax.threads.atomics import atomic_exchange, available_cores
+from minijax.threads.parallel_loops import estimate_kernel_time
+from minijax.threads.pool import thread_pool
 
 # Teams: threads that are replicas, and halls, where those meet who are.
 
-MOST = 64  # replicas of a team
-WARNING = 20.0  # seconds after which a warning says who is missing
-PATIENT = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
+MAX_TEAM = 64  # replicas of a team
+WARN_AFTER_SECONDS = 20.0  # seconds after which a warning says who is missing
+WATCHDOG_SIGNATURE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
 
 
 def lines(count):
@@ -140,7 +145,7 @@ def locked():
     return lock
 
 
-def give_back(locks):
+def release_parking_locks(locks):
     """Free locks that no thread waits for."""
     for lock in locks:
         ctypes.pythonapi.PyThread_free_lock(ctypes.c_void_p(lock))
@@ -149,11 +154,11 @@ def give_back(locks):
 def yielding():
     """Return the address of what lets other threads have the core."""
     with suppress(OSError, AttributeError, TypeError):
-        return address_of_function(ctypes.CDLL(None).sched_yield)
-    return address_of_function(ctypes.pythonapi.PyThread_get_thread_ident)
+        return function_pointer(ctypes.CDLL(None).sched_yield)
+    return function_pointer(ctypes.pythonapi.PyThread_get_thread_ident)
 
 
-class Hall:
+class CommunicatorState:
     """Where replicas meet: what their groups share, and the patience of Python.
 
     Attributes:
@@ -166,21 +171,21 @@ class Hall:
     def __init__(self, noted=lambda error: None):
         self.memory, self.address = lines(24)
         self.noted, self.lock = noted, threading.Lock()
-        self.patience = PATIENT(patient(weakref.ref(self)))
+        self.patience = WATCHDOG_SIGNATURE(patient(weakref.ref(self)))
         self.beds: list = []
-        weakref.finalize(self, give_back, self.beds).atexit = False
+        weakref.finalize(self, release_parking_locks, self.beds).atexit = False
         words = {YIELD: yielding()}
-        words[COPY] = address_of_function(ctypes.memmove)
-        words[FILL] = address_of_function(ctypes.memset)
-        words[PATIENCE] = address_of_function(self.patience)
-        words[PAST] = exchange_library().place("copy_past_caches")
+        words[COPY] = function_pointer(ctypes.memmove)
+        words[FILL] = function_pointer(ctypes.memset)
+        words[WATCHDOG_CALLBACK] = function_pointer(self.patience)
+        words[NONTEMPORAL] = collectives_library().place("copy_past_caches")
         words[CACHED] = current_target().caches[-1]
         names = "acquire_lock", "acquire_lock_timed", "release_lock"
         for place, name in zip((ACQUIRE, ACQUIRE_TIMED, RELEASE), names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
-            words[place] = address_of_function(function)
+            words[place] = function_pointer(function)
         for place, value in words.items():
-            word[self.address + place] = value
+            i64[self.address + place] = value
         self.size = None
         self.clear()
 
@@ -189,7 +194,7 @@ class Hall:
         self.error, self.timeout, self.since = None, None, {}
         self.entries, self.groups, self.kept = {}, {}, []
         self.warned = False
-        word[self.address + POISON] = 0
+        i64[self.address + ABORT_FLAG] = 0
 
     def expect(self, size):
         """Be ready for so many replicas: more than there are cores do not spin.
@@ -199,10 +204,10 @@ class Hall:
         """
         self.timeout = config.minijax_collective_timeout
         if size != self.size:
-            self.size, spins = size, 10 if size <= available() else 0
-            spins = 1000 if 2 * size <= available() else spins
-            word[self.address + SPINS] = spins
-            word[self.address + YIELDS], word[self.address + ALERT] = 3, spins + 3
+            self.size, spins = size, 10 if size <= available_cores() else 0
+            spins = 1000 if 2 * size <= available_cores() else spins
+            i64[self.address + SPINS] = spins
+            i64[self.address + YIELDS], i64[self.address + WARNED_FLAG] = 3, spins + 3
 
     def entry(self, shape, rank, names):
         """Return the address of a replica's entry for a group."""
@@ -216,17 +221,20 @@ class Hall:
         """Make the groups along some axes; return entries by rank."""
         found = {}
         for rank in range(int(np.prod([*shape.values()]))):
-            members = row_of(shape, rank, names)
+            members = replica_group(shape, rank, names)
             if members[0] in found and rank in found:
                 continue
             memory, group = lines((SLOTS + len(members) * SLOT) // 8)
             entries, first = lines(2 * len(members))
-            word[group + SIZE], word[group + HALL] = len(members), self.address
+            i64[group + GROUP_SIZE], i64[group + COMMUNICATOR] = (
+                len(members),
+                self.address,
+            )
             for number, member in enumerate(members):
                 found[member] = first + 16 * number
-                word[found[member]], word[found[member] + 8] = group, number
+                i64[found[member]], i64[found[member] + 8] = group, number
                 self.beds.append(locked())
-                word[group + SLOTS + number * SLOT + NAPS + 8] = self.beds[-1]
+                i64[group + SLOTS + number * SLOT + SLEEPS + 8] = self.beds[-1]
             self.groups[group] = members
             self.kept += memory, entries
         return found
@@ -236,36 +244,39 @@ class Hall:
         with self.lock:
             self.error = self.error or error
         self.noted(error)
-        put(self.address + POISON, 1)
+        atomic_exchange(self.address + ABORT_FLAG, 1)
 
     def judge(self, entry, strangers):
         """Raise if it is time to give up; called by a replica that waits."""
         if entry == 0:  # it waits for the end
             return
-        group, number = word[entry], word[entry + 8]
+        group, number = i64[entry], i64[entry + 8]
         members = self.groups[group]
         slots = [group + SLOTS + i * SLOT for i in range(len(members))]
-        turns = [word[slot + ARRIVALS] for slot in slots]
+        turns = [i64[slot + ARRIVALS] for slot in slots]
         mine = turns[number]
-        labels = [word[slot + LABEL + 8 * (mine & 1)] for slot in slots]
+        labels = [i64[slot + LABEL + 8 * (mine & 1)] for slot in slots]
         if strangers:
-            names = [told[label & KIND] for label in labels]
-            raise RuntimeError(strangers_met(dict(zip(members, names))))
+            names = [label_texts[label & KIND_MASK] for label in labels]
+            raise RuntimeError(mismatch_message(dict(zip(members, names))))
         now = time.monotonic()
         before = self.since.get(entry, (None, now))
         if before[0] != mine:
             self.since[entry] = mine, now
             return
         arrived = [m for m, turn in zip(members, turns) if turn >= mine]
-        label, here.line = told[labels[number] & KIND], told[labels[number] >> 32]
+        label, thread_state.line = (
+            label_texts[labels[number] & KIND_MASK],
+            label_texts[labels[number] >> 32],
+        )
         if now - before[1] >= self.timeout:
-            raise replicas_missing(members, arrived, label, self.timeout)
-        if now - before[1] >= WARNING and not self.warned:
+            raise missing_replicas_error(members, arrived, label, self.timeout)
+        if now - before[1] >= WARN_AFTER_SECONDS and not self.warned:
             self.warned = True
             missing = [str(m) for m in members if m not in arrived]
             warnings.warn(
-                f"{label} has waited {WARNING:g} s for replica {', '.join(missing)}; "
-                f"it gives up after {self.timeout:g} s.",
+                f"{label} has waited {WARN_AFTER_SECONDS:g} s for replica "
+                f"{', '.join(missing)}; it gives up after {self.timeout:g} s.",
                 stacklevel=2,
             )
 
@@ -277,7 +288,7 @@ def patient(hall):
         try:
             if hall().error is None:
                 hall().judge(entry, why)
-            word[place] = int(hall().error is not None)
+            i64[place] = int(hall().error is not None)
         except BaseException as error:
             hall().fail(error)
 
@@ -286,38 +297,38 @@ def patient(hall):
 
 def _contexts(program):
     """Return the context of one call by a replica that is a thread of Python."""
-    replica = replica_here(program.asked[0][0])
+    replica = current_replica(program.asked[0][0])
     run = replica.run
     with run.lock:
         if run.hall is None:
-            run.hall = Hall(run.note)
+            run.hall = CommunicatorState(run.note)
             run.hall.expect(run.size)
     if run.error is not None:
-        raise Released
+        raise ReplicaAborted
     entries = [run.hall.entry(run.shape, replica.rank, x) for x in program.asked]
-    return table([*program.context, *entries])
+    return pointer_table([*program.context, *entries])
 
 
-contexts.value = _contexts
+context_factory.value = _contexts
 
 
-class Team:
+class ReplicaTeam:
     """Threads that are replicas of one program after the other.
 
     Attributes:
       hall: where they meet.
       threads: the list of them; the one that calls is a replica, too.
-      seated: the `Sitting` whose addresses are in their lines.
+      seated: the `BoundProgram` whose addresses are in their lines.
     """
 
     def __init__(self):
-        self.library = exchange_library()
-        self.memory, self.address = lines((WORKERS + LINE * MOST) // 8)
-        self.hall, self.threads, self.owner = Hall(), [], os.getpid()
+        self.library = collectives_library()
+        self.memory, self.address = lines((WORKERS + WORKER_BYTES * MAX_TEAM) // 8)
+        self.hall, self.threads, self.owner = CommunicatorState(), [], os.getpid()
         self.seated = None
-        word[self.address + THEIRS] = self.hall.address
-        word[self.address + WORKERS + BED] = locked()
-        word[self.hall.address + KERNELS] = pool().address
+        i64[self.address + WORKER_CONTEXTS] = self.hall.address
+        i64[self.address + WORKERS + PARKING_LOCK] = locked()
+        i64[self.hall.address + KERNELS] = thread_pool().address
         self.conduct = self._function("conduct", 2)
 
     def _function(self, name, arity):
@@ -329,8 +340,8 @@ class Team:
     def grow(self, size):
         """Have threads for so many replicas."""
         while len(self.threads) + 1 < size:
-            me = self.address + WORKERS + LINE * (len(self.threads) + 1)
-            word[me + BED] = locked()
+            me = self.address + WORKERS + WORKER_BYTES * (len(self.threads) + 1)
+            i64[me + PARKING_LOCK] = locked()
             attend, name = self._function("attend", 2), f"replica-{len(self.threads)}"
             thread = threading.Thread(
                 target=attend, args=(self.address, me), name=name, daemon=True
@@ -341,7 +352,7 @@ class Team:
     def stop(self):
         """Have the threads leave, and wait until they have left."""
         if os.getpid() == self.owner:
-            word[self.address + STOP] = 1
+            i64[self.address + STOP] = 1
             self._function("rouse", 2)(self.address, len(self.threads))
             for thread in self.threads:
                 thread.join()
@@ -353,31 +364,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_teams.clear)
 
 
-def hired():
-    """Return a `Team` that has nothing to do."""
+def acquire_team():
+    """Return a `ReplicaTeam` that has nothing to do."""
     try:
         return _teams.pop()
     except IndexError:
         pass
-    with uninterrupted():
-        _all.append(Team())
+    with defer_interrupts():
+        _all.append(ReplicaTeam())
         atexit.register(_all[-1].stop)
     return _all[-1]
 
 
-def dismissed(team):
+def release_team(team):
     """Let a team be hired again."""
     _teams.append(team)
 
 
 # Programs in parts, from one meeting of the replicas to the next.
 
-SHORT = 60_000  # nanoseconds that several threads would save at most
+MIN_PARALLEL_GAIN_NS = 60_000  # nanoseconds that several threads would save at most
 
 
 def meets(step):
     """Return whether replicas meet in a step."""
-    return isinstance(step, MEETS) and getattr(step, "how", None) != "index"
+    return isinstance(step, COLLECTIVE_STEPS) and getattr(step, "how", None) != "index"
 
 
 def parted_at_meetings(steps):
@@ -389,11 +400,11 @@ def parted_at_meetings(steps):
     parts: list = [[]]
     for step in steps:
         parts[-1].append(step)
-        if meets(step) and type(step) in MEETS:
+        if meets(step) and type(step) in COLLECTIVE_STEPS:
             parts += [[step], []]
-        elif any(map(meets, walk([step]))):
+        elif any(map(meets, walk_steps([step]))):
             return []
-        if len(getattr(step, "parts", ())) * ROW > 2 * SMALL:
+        if len(getattr(step, "parts", ())) * ROW_BYTES > 2 * MAX_INLINE_BYTES:
             return []
     return [part for part in parts if part]
 
@@ -401,40 +412,40 @@ def parted_at_meetings(steps):
 def time_of_step(step, target):
     """Return about how many nanoseconds one thread takes for a step."""
     if type(step) is Launch:
-        return time_of_kernel(step.kernel, target)
-    if type(step) in MEETS:
+        return estimate_kernel_time(step.kernel, target)
+    if type(step) in COLLECTIVE_STEPS:
         return sum(map(nbytes, [*step.reads, *step.writes])) / target.bandwidth
-    return nanoseconds_of(LoweredProgram([], [], [], [step]))
+    return estimate_nanoseconds(LoweredProgram([], [], [], [step]))
 
 
-def time_in_turn(program):
+def estimate_serial_time(program):
     """Return about how many nanoseconds one thread takes for all replicas."""
     executable = program.executable
     steps, target = executable.lowered.steps, executable.target
     return program.size * sum(time_of_step(step, target) for step in steps)
 
 
-def takes_turns(program):
+def runs_serially(program):
     """Return whether one thread runs all replicas, as more would save too little."""
-    size, time = program.size, time_in_turn(program)
-    save = time - time / min(size, available())
-    return size == 1 or bool(program.executable.parts) and save <= SHORT
+    size, time = program.size, estimate_serial_time(program)
+    save = time - time / min(size, available_cores())
+    return size == 1 or bool(program.executable.parts) and save <= MIN_PARALLEL_GAIN_NS
 
 
-cut_at_meetings.value = parted_at_meetings
+split_at_collectives.value = parted_at_meetings
 
 
 # Programs of a mesh on teams: addresses in, one call, addresses out.
 
-FEW = 4096  # bytes
+SMALL_RESULT_BYTES = 4096  # bytes
 
 
-class Sitting:
+class BoundProgram:
     """A program of a mesh in memory: the addresses that its replicas are given.
 
     Args:
       program: the `MeshProgram`.
-      hall: the `Hall` where they meet.
+      hall: the `CommunicatorState` where they meet.
 
     Attributes:
       memory: the tables of addresses of all replicas, one after the other.
@@ -463,21 +474,21 @@ class Sitting:
         """Return for each result the blocks of all replicas."""
         memory, width, size, held = self.memory, self.width, self.size, []
         for i, share in enumerate(shares):
-            share = list(map(settled, share))
+            share = list(map(as_aligned, share))
             memory[i::width] = list(map(start_of, share))
             held.append(share)
-        wholes = [room_for((size, *aval.shape), aval.dtype) for aval in avals]
+        wholes = [pooled_array((size, *aval.shape), aval.dtype) for aval in avals]
         for i, array in enumerate(wholes, len(shares)):
             first, step = start_of(array), array.nbytes // size
             memory[i::width] = [first + step * rank for rank in range(size)]
-        space = scratch(size * self.block)
+        space = scratch_bytes(size * self.block)
         self.carry_out(start_of(space))
         for array in wholes:
             array.flags.writeable = False
         return [tuple(parts_in(array)) for array in wholes]
 
 
-class Turns(Sitting):
+class SerialExecutor(BoundProgram):
     """A program whose replicas are run in turn, by the thread that calls.
 
     Args:
@@ -485,20 +496,20 @@ class Turns(Sitting):
       way: 1, or -1 if the addresses of each replica lie before those of the last one.
 
     Attributes:
-      table: what `take_turns` is given.
+      table: what `run_serially` is given.
       nanoseconds: about how long all of them take.
     """
 
     def __init__(self, program, way=1):
-        super().__init__(program, Hall())
+        super().__init__(program, CommunicatorState())
         self.make_contexts()
         parts = ["program"] if self.size == 1 else self.executable.parts
         place = self.executable.library.engine.get_function_address
         self.parts = np.array(list(map(place, parts)), np.int64)
-        self.nanoseconds = int(time_in_turn(program))
+        self.nanoseconds = int(estimate_serial_time(program))
         words = {
-            IN_HALL: self.hall.address, FIRST: BRING if len(parts) > 1 else 0,
-            PARTS: start_of(self.parts), CONTEXTS: start_of(self.contexts),
+            IN_HALL: self.hall.address, FIRST_OFFSET: PUBLISH if len(parts) > 1 else 0,
+            PARTS_OFFSET: start_of(self.parts), CONTEXTS: start_of(self.contexts),
             PARTS_END: start_of(self.parts) + self.parts.nbytes,
             CONTEXTS_END: start_of(self.contexts) + self.contexts.nbytes,
             SIZE_OF_CONTEXT: self.contexts.strides[0],
@@ -514,18 +525,18 @@ class Turns(Sitting):
         turn_taker(self.nanoseconds > 20_000)(memory, arena, table)
 
 
-@made_once
+@memoize
 def turn_taker(long):
     """Return the function that runs replicas in turn; a long one lets Python go on."""
     kind = ctypes.CFUNCTYPE if long else ctypes.PYFUNCTYPE
-    return kind(*[ctypes.c_int64] * 4)(exchange_library().place("take_turns"))
+    return kind(*[ctypes.c_int64] * 4)(collectives_library().place("run_serially"))
 
 
-class TeamSitting(Sitting):
+class TeamBoundProgram(BoundProgram):
     """A program in the memory of a team.
 
     Args:
-      team: the `Team`.
+      team: the `ReplicaTeam`.
       program: the `MeshProgram`.
     """
 
@@ -537,12 +548,12 @@ class TeamSitting(Sitting):
         """Put addresses into the lines of the team."""
         if self.groups is not self.hall.entries:
             self.make_contexts()
-        word[self.team.address + PROGRAM] = self.executable.address
+        i64[self.team.address + PROGRAM_POINTER] = self.executable.address
         memory, contexts = ctypes.addressof(self.memory), start_of(self.contexts)
         for rank in range(self.size):
-            me = self.team.address + WORKERS + rank * LINE
-            word[me + MEMORY] = memory + 8 * self.width * rank
-            word[me + CONTEXT] = contexts + self.contexts.strides[0] * rank
+            me = self.team.address + WORKERS + rank * WORKER_BYTES
+            i64[me + MEMORY_TABLE] = memory + 8 * self.width * rank
+            i64[me + CONTEXT] = contexts + self.contexts.strides[0] * rank
         self.team.seated, self.arena = self, 0
 
     def carry_out(self, arena):
@@ -552,8 +563,8 @@ class TeamSitting(Sitting):
         if arena != self.arena:
             self.arena = arena
             for rank in range(self.size):
-                me = self.team.address + WORKERS + rank * LINE
-                word[me + ARENA] = arena + rank * self.block
+                me = self.team.address + WORKERS + rank * WORKER_BYTES
+                i64[me + ARENA] = arena + rank * self.block
         self.hall.expect(self.size)
         if self.team.conduct(self.team.address, self.size - 1):
             self.give_up()
@@ -565,10 +576,10 @@ class TeamSitting(Sitting):
         raise error or KeyboardInterrupt
 
 
-def room_for(shape, dtype):
+def pooled_array(shape, dtype):
     """Return an array with arbitrary numbers; large ones are used again."""
-    few = math.prod(shape) * dtype.itemsize <= FEW
-    return np.empty(shape, dtype) if few else empty(shape, dtype)
+    few = math.prod(shape) * dtype.itemsize <= SMALL_RESULT_BYTES
+    return np.empty(shape, dtype) if few else pooled_empty(shape, dtype)
 
 
 def parts_in(whole):
@@ -578,40 +589,40 @@ def parts_in(whole):
     return [whole[i, ...] for i in range(len(whole))]
 
 
-class InTurn(list):
-    """How a program is run whose replicas take turns: the `Turns` that are free."""
+class SerialRunner(list):
+    """How a program runs whose replicas take turns: `SerialExecutor`s that are free."""
 
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""
         try:
             turns = self.pop()
         except IndexError:
-            turns = Turns(program)
+            turns = SerialExecutor(program)
         try:
             return turns.run(shares, program.block_avals)
         finally:
             self.append(turns)
 
 
-class ByTeams:
+class TeamRunner:
     """How a program is run by teams.
 
     Attributes:
-      last: its `TeamSitting` in the team that ran it last.
+      last: its `TeamBoundProgram` in the team that ran it last.
     """
 
     last: Any = None
 
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""
-        team, sitting = hired(), self.last
+        team, sitting = acquire_team(), self.last
         try:
             if sitting is None or sitting.team is not team:
                 team.grow(program.size)
-                self.last = sitting = TeamSitting(team, program)
+                self.last = sitting = TeamBoundProgram(team, program)
             return sitting.run(shares, program.block_avals)
         finally:
-            dismissed(team)
+            release_team(team)
 
 
 def seat_of(program):
@@ -619,9 +630,9 @@ def seat_of(program):
     executable = program.executable
     if getattr(executable, "asked", None) is None or executable.host.steps:
         return False
-    if program.size > MOST or not exchange_library():
+    if program.size > MAX_TEAM or not collectives_library():
         return False
-    return InTurn() if takes_turns(program) else ByTeams()
+    return SerialRunner() if runs_serially(program) else TeamRunner()
 
 
 def run_natively(program, shares):
@@ -629,42 +640,47 @@ def run_natively(program, shares):
     if program.seat is None:
         program.seat = seat_of(program)
     if program.seat is False:
-        return in_python(program, shares)
+        return run_mesh_in_python(program, shares)
     return program.seat(program, shares)
 
 
-def entry_of(program):
-    """Return the `Entry` of a `MeshProgram` whose replicas take turns, or None."""
+def serial_entry(program):
+    """Return the `EntryPoint` of a `MeshProgram` whose replicas take turns, or None."""
     avals = [*program.in_avals, *program.block_avals]
-    if not isinstance(program.seat, InTurn) or not all(x.dtype.itemsize for x in avals):
+    if not isinstance(program.seat, SerialRunner) or not all(
+        x.dtype.itemsize for x in avals
+    ):
         return None
-    turns, outs = Turns(program, -1), (program.out_avals, program.out_placements)
+    turns, outs = (
+        SerialExecutor(program, -1),
+        (program.out_avals, program.out_placements),
+    )
     ends = program.in_avals, program.block_avals, *outs, turns
-    return Entry(
-        exchange_library().place("take_turns"), program.size * turns.block,
+    return EntryPoint(
+        collectives_library().place("run_serially"), program.size * turns.block,
         ctypes.addressof(turns.table), turns.nanoseconds,
-        (None,) * len(program.out_avals), Cuts(program.size, *ends),
+        (None,) * len(program.out_avals), ShardLayout(program.size, *ends),
     )  # fmt: skip
 
 
-running.value, entries.value = run_natively, entry_of
+mesh_executor.value, native_entries.value = run_natively, serial_entry
 
 
 # Calls like the one before: they go straight to the program of their mesh.
 
-_recent = cache_by_object()
-_calls = dynamic_variable("calls", None)  # what ran on a mesh during a call
+_recent = weakref_cache()
+_calls = context_variable("calls", None)  # what ran on a mesh during a call
 LEAF = tree_flatten(0)[1]
 
 
 def _note(program, args, results):
     """Note that a program has run on a mesh; return its results."""
-    if (calls := in_force(_calls).value) is not None:
+    if (calls := current_context_value(_calls).value) is not None:
         calls.append((program, args, results))
     return results
 
 
-class Known(NamedTuple):
+class CachedCall(NamedTuple):
     """A call that was made: what it depended on, its program, and its result's tree.
 
     A tree is None for arrays alone, and for one array.
@@ -682,7 +698,7 @@ class Known(NamedTuple):
         """Return the leaves of arguments like those of the call, or None."""
         (values, overrides), (leaves, tree) = config.state, _flat(args)
         around, avals = self.around, self.avals
-        if watchers or values is not around[0] or overrides is not around[1]:
+        if bind_listeners or values is not around[0] or overrides is not around[1]:
             return None
         if current_trace() is not around[2] or len(leaves) != len(avals):
             return None
@@ -701,7 +717,7 @@ class Known(NamedTuple):
         return found[0] if self.out_tree is None else self.out_tree.unflatten(found)
 
 
-class Recent:
+class LastCallCache:
     """A function that keeps its last call, if all that took was arrays.
 
     Args:
@@ -721,7 +737,7 @@ class Recent:
 
     def first(self, args, kwargs):
         """Return the result of a call, and keep the call if it can be made again."""
-        with Extent(_calls, []) as calls:
+        with ContextValue(_calls, []) as calls:
             result = self.function(*args, **kwargs)
         if len(calls) == 1 and not kwargs and type(current_trace()) is EvalTrace:
             self.keep(args, result, *calls[0])
@@ -738,7 +754,7 @@ class Recent:
             around = *config.state, current_trace()
             out_tree = None if out_tree == LEAF else out_tree
             ends = program, list(operands[:count]), out_tree
-            self.known = Known(around, tree, avals, placements, *ends)
+            self.known = CachedCall(around, tree, avals, placements, *ends)
 
 
 def _same(some, others):
@@ -754,7 +770,7 @@ def _flat(args):
     return args, None
 
 
-class QuickFunction(Recent):
+class FastPathMap(LastCallCache):
     """A function whose calls go straight to a program, through the gate if they can."""
 
     __slots__ = ("_gate",)
@@ -763,7 +779,7 @@ class QuickFunction(Recent):
     def __init__(self, function):
         update_wrapper(self, function)  # first, as it copies attributes
         super().__init__(function)
-        self._ready = Records(self)
+        self._ready = SignatureCache(self)
         self._gate = self._ready.head
 
     def __call__(self, /, *args, **kwargs):
@@ -778,16 +794,16 @@ class QuickFunction(Recent):
 
     def _record(self, program, known, args):
         avals, places = known.avals, known.placements
-        alike = map(lies_like, places, program.in_placements, [x.ndim for x in avals])
+        alike = map(same_shards, places, program.in_placements, [x.ndim for x in avals])
         if known.consts or not all(alike):
             return None
-        entry = entries.value(program)
-        if not is_plain(entry, places[0]):
+        entry = native_entries.value(program)
+        if not fastpath_supported(entry, places[0]):
             return None
         trees, out_tree = list(map(tree_structure, args)), known.out_tree or LEAF
         ends = entry.cuts.out_avals, entry, program, places
-        around = open_gate(QuickFunction)
-        return record_table(around, trees, {}, avals, out_tree, *ends)
+        around = enable_fastpath(FastPathMap)
+        return signature_table(around, trees, {}, avals, out_tree, *ends)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else MethodType(self, instance)
@@ -799,5 +815,5 @@ class QuickFunction(Recent):
         return self.__qualname__  # as a function, by its name
 
 
-send_through_gate(QuickFunction)
-noted.value, quickly.value = _note, QuickFunction
+register_fastpath(FastPathMap)
+result_observer.value, fast_call_wrapper.value = _note, FastPathMap

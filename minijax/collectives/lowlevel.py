@@ -13,36 +13,70 @@ References: non-temporal stores, in the LLVM Language Reference,, ``MOVNTDQ``.
 import zlib
 
 from minijax.cpu_backend.program_codegen import MEMCPY
-from minijax.dispatch.lowlevel import call, room, word
-from minijax.threads.atomics import Shared, added, pause, put, quotient, seen, swapped
-from minijax.threads.pool import rest
+from minijax.dispatch.lowlevel import alloca, call_pointer, i64
+from minijax.threads.atomics import (
+    PoolState,
+    atomic_exchange,
+    ceil_div,
+    compare_exchange,
+    fetch_add,
+    load_acquire,
+    spin_pause,
+)
+from minijax.threads.pool import park
 
 # What replicas do in machine code: they meet, exchange, and wait for work.
 
 # A group. Each of the first two has a line of its own, as all write there.
-ARRIVED, TURN, SIZE, HALL = 0, 64, 128, 136
-SLOTS, SLOT, SMALL = 192, 1088, 512
+ARRIVED, PHASE_COUNTER, GROUP_SIZE, COMMUNICATOR = 0, 64, 128, 136
+SLOTS, SLOT, MAX_INLINE_BYTES = 192, 1088, 512
 # A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
-ARRIVALS, SOURCE, LABEL, RESULT, NAPS, BESIDE = 0, 8, 24, 40, 48, 64
-KIND = 4294967295  # the bits of a label in which replicas have to agree
+ARRIVALS, SOURCE, LABEL, RESULT, SLEEPS, BESIDE = 0, 8, 24, 40, 48, 64
+KIND_MASK = 4294967295  # the bits of a label in which replicas have to agree
 # An entry has the group, -1 if it belongs to several processes; the number in it; and,
 # for these, where the function is that exchanges with the others.
-ELSEWHERE = 16
+OTHER_PROCESS_FLAG = 16
 
 # What all groups of a team share, its hall.
-POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
+ABORT_FLAG, SPINS, YIELDS, WARNED_FLAG = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
-COPY, FILL, PATIENCE, KERNELS, PHASE, PAST, CACHED = range(128, 184, 8)
-BRING, TAKE, LATER = 1, 2, -2  # phases of a meeting in turn; what it answers first
-WHILE = 20000  # microseconds of a nap
+COPY, FILL, WATCHDOG_CALLBACK, KERNELS, PHASE, NONTEMPORAL, CACHED = range(128, 184, 8)
+PUBLISH, CONSUME, NOT_YET = (
+    1,
+    2,
+    -2,
+)  # phases of a meeting in turn; what it answers first
+PARK_MICROSECONDS = 20000  # microseconds of a nap
 # Several arrays at one meeting: a row for each, with source, result and so on.
-ROW, INTO, ELEMENTS, WIDTH, COMBINE, PIECE = 48, 8, 16, 24, 32, 40
-STRANGERS = 1  # why the patience of Python is asked for: labels differ
+ROW_BYTES, ROW_RESULT, ROW_ELEMENTS, ROW_WIDTH, ROW_COMBINE, ROW_GRAIN = (
+    48,
+    8,
+    16,
+    24,
+    32,
+    40,
+)
+MISMATCH = 1  # why the patience of Python is asked for: labels differ
 
 # A team, and the line of each of its workers.
-DONE, FINISHED, COUNT, STOP, PROGRAM, THEIRS = 0, 8, 16, 64, 128, 136
-WORKERS, LINE = 192, 128
-GO, ASLEEP, BED, MEMORY, ARENA, CONTEXT, STATUS = 0, 8, 16, 64, 72, 80, 88
+DONE_COUNT, FINISHED, COUNT, STOP, PROGRAM_POINTER, WORKER_CONTEXTS = (
+    0,
+    8,
+    16,
+    64,
+    128,
+    136,
+)
+WORKERS, WORKER_BYTES = 192, 128
+GO, ASLEEP, PARKING_LOCK, MEMORY_TABLE, ARENA, CONTEXT, WORKER_STATUS = (
+    0,
+    8,
+    16,
+    64,
+    72,
+    80,
+    88,
+)
 
 
 def ask(hall, entry, why):
@@ -50,30 +84,33 @@ def ask(hall, entry, why):
 
     An interrupt before the first line of the function leaves the answer as it is.
     """
-    answer = room(1)
-    word[answer] = 1
-    call(word[hall + PATIENCE], entry, why, answer)
-    if word[answer] != 0:
-        put(hall + POISON, 1)
-    return word[answer]
+    answer = alloca(1)
+    i64[answer] = 1
+    call_pointer(i64[hall + WATCHDOG_CALLBACK], entry, why, answer)
+    if i64[answer] != 0:
+        atomic_exchange(hall + ABORT_FLAG, 1)
+    return i64[answer]
 
 
 def nap(hall, place, address, known, entry):
     """Sleep until woken, or for a while; return 1 to give up."""
-    put(place, 1)
-    if seen(address) != known and swapped(place, 1, 0) != 0:
+    atomic_exchange(place, 1)
+    if load_acquire(address) != known and compare_exchange(place, 1, 0) != 0:
         return 0
-    if call(word[hall + ACQUIRE_TIMED], word[place + 8], WHILE, 0) & KIND:
+    if (
+        call_pointer(i64[hall + ACQUIRE_TIMED], i64[place + 8], PARK_MICROSECONDS, 0)
+        & KIND_MASK
+    ):
         return 0
-    if swapped(place, 1, 0) != 0:
+    if compare_exchange(place, 1, 0) != 0:
         return ask(hall, entry, 0)
-    return call(word[hall + ACQUIRE], word[place + 8], 1) & 0
+    return call_pointer(i64[hall + ACQUIRE], i64[place + 8], 1) & 0
 
 
 def wake_up(hall, place):
     """Wake the one who naps at a place, if it does."""
-    if seen(place) != 0 and swapped(place, 1, 0) != 0:
-        call(word[hall + RELEASE], word[place + 8])
+    if load_acquire(place) != 0 and compare_exchange(place, 1, 0) != 0:
+        call_pointer(i64[hall + RELEASE], i64[place + 8])
     return 0
 
 
@@ -83,15 +120,15 @@ def wait(hall, place, address, known, entry, yields):
     First go on looking, then let others have the core some times, then sleep.
     """
     turns = 0
-    yields += word[hall + SPINS]
-    while seen(address) == known:
-        if entry != 0 and seen(hall + POISON) != 0:
+    yields += i64[hall + SPINS]
+    while load_acquire(address) == known:
+        if entry != 0 and load_acquire(hall + ABORT_FLAG) != 0:
             return 1
         turns += 1
-        if turns < word[hall + SPINS]:
-            pause()
+        if turns < i64[hall + SPINS]:
+            spin_pause()
         elif turns < yields:
-            call(word[hall + YIELD])
+            call_pointer(i64[hall + YIELD])
         elif nap(hall, place, address, known, entry) != 0 and entry != 0:
             return 1
     return 0
@@ -102,23 +139,23 @@ def meet(entry, size):
 
     Where something small is exchanged, the others will not take long.
     """
-    group = word[entry]
-    hall = word[group + HALL]
-    known = seen(group + TURN)
+    group = i64[entry]
+    hall = i64[group + COMMUNICATOR]
+    known = load_acquire(group + PHASE_COUNTER)
     slot = group + SLOTS
-    if added(group + ARRIVED, 1) + 1 < word[group + SIZE]:
-        slot += word[entry + 8] * SLOT
+    if fetch_add(group + ARRIVED, 1) + 1 < i64[group + GROUP_SIZE]:
+        slot += i64[entry + 8] * SLOT
         yields = 0
-        if size <= SMALL:
-            yields = word[hall + YIELDS]
-        return wait(hall, slot + NAPS, group + TURN, known, entry, yields)
-    put(group + ARRIVED, 0)
-    added(group + TURN, 1)
-    end = slot + word[group + SIZE] * SLOT
+        if size <= MAX_INLINE_BYTES:
+            yields = i64[hall + YIELDS]
+        return wait(hall, slot + SLEEPS, group + PHASE_COUNTER, known, entry, yields)
+    atomic_exchange(group + ARRIVED, 0)
+    fetch_add(group + PHASE_COUNTER, 1)
+    end = slot + i64[group + GROUP_SIZE] * SLOT
     while slot < end:
-        wake_up(hall, slot + NAPS)
+        wake_up(hall, slot + SLEEPS)
         slot += SLOT
-    return seen(hall + POISON)
+    return load_acquire(hall + ABORT_FLAG)
 
 
 def arrive(entry, source, size, result, label):
@@ -127,119 +164,123 @@ def arrive(entry, source, size, result, label):
     A small one is copied, so that its memory can be used again at once. If replicas
     take turns, the first call only brings the source, and the second finds all there.
     """
-    group = word[entry]
-    slot = group + SLOTS + word[entry + 8] * SLOT
-    phase = word[word[group + HALL] + PHASE]
-    if phase == TAKE:
+    group = i64[entry]
+    slot = group + SLOTS + i64[entry + 8] * SLOT
+    phase = i64[i64[group + COMMUNICATOR] + PHASE]
+    if phase == CONSUME:
         return 0
-    if phase == BRING:
-        word[slot + SOURCE] = source
-        word[slot + RESULT] = result
-        return LATER
-    turn = word[slot + ARRIVALS] + 1
+    if phase == PUBLISH:
+        i64[slot + SOURCE] = source
+        i64[slot + RESULT] = result
+        return NOT_YET
+    turn = i64[slot + ARRIVALS] + 1
     side = 8 * (turn & 1)
-    if size <= SMALL:
-        copy = slot + BESIDE + (turn & 1) * SMALL
-        call(word[word[group + HALL] + COPY], copy, source, size)
+    if size <= MAX_INLINE_BYTES:
+        copy = slot + BESIDE + (turn & 1) * MAX_INLINE_BYTES
+        call_pointer(i64[i64[group + COMMUNICATOR] + COPY], copy, source, size)
         source = copy
-    word[slot + SOURCE + side] = source
-    word[slot + LABEL + side] = label
-    word[slot + RESULT] = result
-    put(slot + ARRIVALS, turn)
+    i64[slot + SOURCE + side] = source
+    i64[slot + LABEL + side] = label
+    i64[slot + RESULT] = result
+    atomic_exchange(slot + ARRIVALS, turn)
     if meet(entry, size) != 0:
         return -1
     other = group + SLOTS
-    end = other + word[group + SIZE] * SLOT
+    end = other + i64[group + GROUP_SIZE] * SLOT
     while other < end:
-        if (word[other + LABEL + side] & KIND) != (label & KIND):
-            ask(word[group + HALL], entry, STRANGERS)
+        if (i64[other + LABEL + side] & KIND_MASK) != (label & KIND_MASK):
+            ask(i64[group + COMMUNICATOR], entry, MISMATCH)
             return -1
         other += SLOT
     return side
 
 
-def leave(entry, size):
+def depart(entry, size):
     """Wait until all have read a source of so many bytes; a small one was copied."""
-    if size <= SMALL or word[word[word[entry] + HALL] + PHASE] != 0:
+    if size <= MAX_INLINE_BYTES or i64[i64[i64[entry] + COMMUNICATOR] + PHASE] != 0:
         return 0
     return meet(entry, size)
 
 
-def for_oneself(group, size):
+def combines_redundantly(group, size):
     """Return whether each combines all sources of so many bytes, as they are copied."""
-    return (size <= SMALL) & (word[word[group + HALL] + PHASE] == 0)
+    return (size <= MAX_INLINE_BYTES) & (i64[i64[group + COMMUNICATOR] + PHASE] == 0)
 
 
-def fold(group, side, result, start, lo, hi, width, combine):
+def combine_sources(group, side, result, start, lo, hi, width, combine):
     """Combine elements of all sources, from `start` bytes on, into a result."""
     slot = group + SLOTS
-    end = slot + word[group + SIZE] * SLOT
-    source = word[slot + SOURCE + side] + start
+    end = slot + i64[group + GROUP_SIZE] * SLOT
+    source = i64[slot + SOURCE + side] + start
     size = (hi - lo) * width
     at = lo * width
-    call(word[word[group + HALL] + COPY], result + at, source + at, size)
+    call_pointer(i64[i64[group + COMMUNICATOR] + COPY], result + at, source + at, size)
     slot += SLOT
     while slot < end:
-        call(combine, result, word[slot + SOURCE + side] + start, lo, hi)
+        call_pointer(combine, result, i64[slot + SOURCE + side] + start, lo, hi)
         slot += SLOT
     return 0
 
 
-def copier(group, size):
+def choose_copy(group, size):
     """Return what copies to results of so many bytes each, as to what caches hold."""
-    hall = word[group + HALL]
-    if 2 * size * word[group + SIZE] > word[hall + CACHED]:
-        return word[hall + PAST]
-    return word[hall + COPY]
+    hall = i64[group + COMMUNICATOR]
+    if 2 * size * i64[group + GROUP_SIZE] > i64[hall + CACHED]:
+        return i64[hall + NONTEMPORAL]
+    return i64[hall + COPY]
 
 
 def hand_out(group, mine, from_, size, copy):
     """Copy some bytes of one's result to the results of all others."""
     slot = group + SLOTS
-    end = slot + word[group + SIZE] * SLOT
+    end = slot + i64[group + GROUP_SIZE] * SLOT
     while slot < end:
-        if word[slot + RESULT] != mine:
-            call(copy, word[slot + RESULT] + from_, mine + from_, size)
+        if i64[slot + RESULT] != mine:
+            call_pointer(copy, i64[slot + RESULT] + from_, mine + from_, size)
         slot += SLOT
     return 0
 
 
-def exchange_fold(entry, source, result, size, width, combine, grain, label):
+def native_all_reduce(entry, source, result, size, width, combine, grain, label):
     """All get the combination of all sources, of `size` elements.
 
     Small ones each replica combines itself. Of large ones each combines a part, and
     writes it to the results of all others while it is still close.
     """
-    group = word[entry]
+    group = i64[entry]
     if group < 0:
-        return call(word[entry + ELSEWHERE], entry, source, result, label)
+        return call_pointer(
+            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+        )
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
         return side & 1
-    if for_oneself(group, size * width):
-        return fold(group, side, result, 0, 0, size, width, combine)
-    part = quotient(quotient(size, grain), word[group + SIZE]) * grain
-    lo = word[entry + 8] * part
+    if combines_redundantly(group, size * width):
+        return combine_sources(group, side, result, 0, 0, size, width, combine)
+    part = ceil_div(ceil_div(size, grain), i64[group + GROUP_SIZE]) * grain
+    lo = i64[entry + 8] * part
     end = lo + part
     if end > size:
         end = size
-    copy = copier(group, size * width)
+    copy = choose_copy(group, size * width)
     while lo < end:
         hi = lo + grain
         if hi > end:
             hi = end
-        fold(group, side, result, 0, lo, hi, width, combine)
+        combine_sources(group, side, result, 0, lo, hi, width, combine)
         hand_out(group, result, lo * width, (hi - lo) * width, copy)
         lo = hi
-    return leave(entry, size * width)
+    return depart(entry, size * width)
 
 
-def exchange_scatter(entry, source, result, size, width, combine, grain, label):
+def native_reduce_scatter(entry, source, result, size, width, combine, grain, label):
     """Each gets a part, of `size` elements, of the combination of all sources."""
-    group = word[entry]
+    group = i64[entry]
     if group < 0:
-        return call(word[entry + ELSEWHERE], entry, source, result, label)
-    whole = word[group + SIZE] * size * width
+        return call_pointer(
+            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+        )
+    whole = i64[group + GROUP_SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
     if side < 0:
         return side & 1
@@ -248,137 +289,150 @@ def exchange_scatter(entry, source, result, size, width, combine, grain, label):
         hi = lo + grain
         if hi > size:
             hi = size
-        start = word[entry + 8] * size * width
-        fold(group, side, result, start, lo, hi, width, combine)
+        start = i64[entry + 8] * size * width
+        combine_sources(group, side, result, start, lo, hi, width, combine)
         lo = hi
-    return leave(entry, whole)
+    return depart(entry, whole)
 
 
-def exchange_all(entry, source, result, size, label):
+def native_all_gather(entry, source, result, size, label):
     """All get all sources, one after the other, of `size` bytes each."""
-    group = word[entry]
+    group = i64[entry]
     if group < 0:
-        return call(word[entry + ELSEWHERE], entry, source, result, label)
+        return call_pointer(
+            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+        )
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return side & 1
     slot = group + SLOTS
-    end = slot + word[group + SIZE] * SLOT
+    end = slot + i64[group + GROUP_SIZE] * SLOT
     while slot < end:
-        call(word[word[group + HALL] + COPY], result, word[slot + SOURCE + side], size)
+        call_pointer(
+            i64[i64[group + COMMUNICATOR] + COPY],
+            result,
+            i64[slot + SOURCE + side],
+            size,
+        )
         result += size
         slot += SLOT
-    return leave(entry, size)
+    return depart(entry, size)
 
 
-def exchange_parts(entry, source, result, size, label):
+def native_all_to_all(entry, source, result, size, label):
     """Each gets its part of all sources, one after the other, of `size` bytes each."""
-    group = word[entry]
+    group = i64[entry]
     if group < 0:
-        return call(word[entry + ELSEWHERE], entry, source, result, label)
-    whole = word[group + SIZE] * size
+        return call_pointer(
+            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+        )
+    whole = i64[group + GROUP_SIZE] * size
     side = arrive(entry, source, whole, result, label)
     if side < 0:
         return side & 1
     slot = group + SLOTS
-    end = slot + word[group + SIZE] * SLOT
+    end = slot + i64[group + GROUP_SIZE] * SLOT
     while slot < end:
-        part = word[slot + SOURCE + side] + word[entry + 8] * size
-        call(word[word[group + HALL] + COPY], result, part, size)
+        part = i64[slot + SOURCE + side] + i64[entry + 8] * size
+        call_pointer(i64[i64[group + COMMUNICATOR] + COPY], result, part, size)
         result += size
         slot += SLOT
-    return leave(entry, whole)
+    return depart(entry, whole)
 
 
-def exchange_one(entry, source, result, size, table, label):
+def native_collective_permute(entry, source, result, size, table, label):
     """Each gets the source of the replica that a table names, or zeros for -1."""
-    group = word[entry]
-    if word[entry] < 0:
-        return call(word[entry + ELSEWHERE], entry, source, result, label)
+    group = i64[entry]
+    if i64[entry] < 0:
+        return call_pointer(
+            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+        )
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return side & 1
     number = -1
-    if word[entry + 8] < word[table]:
-        number = word[table + 8 + 8 * word[entry + 8]]
+    if i64[entry + 8] < i64[table]:
+        number = i64[table + 8 + 8 * i64[entry + 8]]
     if number >= 0:
-        found = word[group + SLOTS + number * SLOT + SOURCE + side]
-        call(word[word[group + HALL] + COPY], result, found, size)
+        found = i64[group + SLOTS + number * SLOT + SOURCE + side]
+        call_pointer(i64[i64[group + COMMUNICATOR] + COPY], result, found, size)
     else:
-        call(word[word[group + HALL] + FILL], result, 0, size)
-    return leave(entry, size)
+        call_pointer(i64[i64[group + COMMUNICATOR] + FILL], result, 0, size)
+    return depart(entry, size)
 
 
 def perform(team, me):
     """Run the program of a team once, as one of its replicas."""
-    program = word[team + PROGRAM]
-    status = call(program, word[me + MEMORY], word[me + ARENA], word[me + CONTEXT])
-    word[me + STATUS] = status & KIND
+    program = i64[team + PROGRAM_POINTER]
+    status = call_pointer(
+        program, i64[me + MEMORY_TABLE], i64[me + ARENA], i64[me + CONTEXT]
+    )
+    i64[me + WORKER_STATUS] = status & KIND_MASK
     return 0
 
 
-def attend(team, me):
+def team_worker_loop(team, me):
     """Be a replica whenever one is needed, until the team stops."""
-    hall = word[team + THEIRS]
+    hall = i64[team + WORKER_CONTEXTS]
     known = 0
-    while seen(team + STOP) == 0:
+    while load_acquire(team + STOP) == 0:
         turns = 0
-        now = seen(me + GO)
-        while now == known and turns < word[hall + ALERT]:
-            if turns < word[hall + SPINS]:
-                pause()
+        now = load_acquire(me + GO)
+        while now == known and turns < i64[hall + WARNED_FLAG]:
+            if turns < i64[hall + SPINS]:
+                spin_pause()
             else:
-                call(word[hall + YIELD])
+                call_pointer(i64[hall + YIELD])
             turns += 1
-            now = seen(me + GO)
+            now = load_acquire(me + GO)
         if now == known:
-            rest(me + ASLEEP, me + GO, known, word[hall + ACQUIRE])
-            now = seen(me + GO)
-        if now != known and seen(team + STOP) == 0:
+            park(me + ASLEEP, me + GO, known, i64[hall + ACQUIRE])
+            now = load_acquire(me + GO)
+        if now != known and load_acquire(team + STOP) == 0:
             perform(team, me)
-            if added(team + DONE, 1) + 1 == word[team + COUNT]:
-                added(team + FINISHED, 1)
+            if fetch_add(team + DONE_COUNT, 1) + 1 == i64[team + COUNT]:
+                fetch_add(team + FINISHED, 1)
                 wake_up(hall, team + WORKERS + ASLEEP)
         known = now
     return 0
 
 
-def rouse(team, count):
+def notify_workers(team, count):
     """Tell so many workers, the first ones, that there is something to do."""
-    hall = word[team + THEIRS]
+    hall = i64[team + WORKER_CONTEXTS]
     me = team + WORKERS
-    end = me + count * LINE
+    end = me + count * WORKER_BYTES
     while me < end:
-        me += LINE
-        added(me + GO, 1)
+        me += WORKER_BYTES
+        fetch_add(me + GO, 1)
         wake_up(hall, me + ASLEEP)
     return 0
 
 
-def conduct(team, count):
+def launch_team(team, count):
     """Run the program by so many workers and by oneself; return whether it failed.
 
     The threads that share out kernels rest meanwhile.
     """
-    hall = word[team + THEIRS]
+    hall = i64[team + WORKER_CONTEXTS]
     resting = 0
     if count > 0:
-        resting = swapped(word[hall + KERNELS] + Shared.busy, 0, 1)
-    word[team + COUNT] = count
-    put(team + DONE, 0)
-    known = seen(team + FINISHED)
-    rouse(team, count)
+        resting = compare_exchange(i64[hall + KERNELS] + PoolState.busy, 0, 1)
+    i64[team + COUNT] = count
+    atomic_exchange(team + DONE_COUNT, 0)
+    known = load_acquire(team + FINISHED)
+    notify_workers(team, count)
     me = team + WORKERS
     perform(team, me)
     if count > 0:
-        wait(hall, me + ASLEEP, team + FINISHED, known, 0, word[hall + YIELDS])
+        wait(hall, me + ASLEEP, team + FINISHED, known, 0, i64[hall + YIELDS])
     if resting != 0:
-        put(word[hall + KERNELS] + Shared.busy, 0)
+        atomic_exchange(i64[hall + KERNELS] + PoolState.busy, 0)
     failed = 0
-    end = me + count * LINE
+    end = me + count * WORKER_BYTES
     while me <= end:
-        failed = failed + word[me + STATUS]
-        me += LINE
+        failed = failed + i64[me + WORKER_STATUS]
+        me += WORKER_BYTES
     return failed
 
 
@@ -386,33 +440,33 @@ def conduct(team, count):
 
 # Parts of the program, contexts, and how far it is from one replica to the next.
 (
-    IN_HALL, FIRST, PARTS, PARTS_END, CONTEXTS, CONTEXTS_END, SIZE_OF_CONTEXT,
-    SIZE_OF_ROW, SIZE_OF_SPACE, TURNS,
+    IN_HALL, FIRST_OFFSET, PARTS_OFFSET, PARTS_END, CONTEXTS, CONTEXTS_END,
+    SIZE_OF_CONTEXT, SIZE_OF_ROW, SIZE_OF_SPACE, TURNS,
 ) = range(0, 80, 8)  # fmt: skip
 
 
-def take_turns(memory, arena, sitting):
+def run_serially(memory, arena, sitting):
     """Run a program for all replicas: each part by one of them after the other."""
-    part = word[sitting + PARTS]
-    phase = word[sitting + FIRST]
-    while part < word[sitting + PARTS_END]:
-        word[word[sitting + IN_HALL] + PHASE] = phase
-        phase = BRING + TAKE - phase
+    part = i64[sitting + PARTS_OFFSET]
+    phase = i64[sitting + FIRST_OFFSET]
+    while part < i64[sitting + PARTS_END]:
+        i64[i64[sitting + IN_HALL] + PHASE] = phase
+        phase = PUBLISH + CONSUME - phase
         row = memory
         space = arena
-        context = word[sitting + CONTEXTS]
-        while context < word[sitting + CONTEXTS_END]:
-            call(word[part], row, space, context)
-            row += word[sitting + SIZE_OF_ROW]
-            space += word[sitting + SIZE_OF_SPACE]
-            context += word[sitting + SIZE_OF_CONTEXT]
+        context = i64[sitting + CONTEXTS]
+        while context < i64[sitting + CONTEXTS_END]:
+            call_pointer(i64[part], row, space, context)
+            row += i64[sitting + SIZE_OF_ROW]
+            space += i64[sitting + SIZE_OF_SPACE]
+            context += i64[sitting + SIZE_OF_CONTEXT]
         part += 8
     return 0
 
 
 # Copies that go past the caches, in the language of LLVM.
 
-PAST_CACHES = f"""
+NONTEMPORAL_COPY = f"""
 declare void {MEMCPY}(i8*, i8*, i64, i1)
 
 define i64 @copy_past_caches(i64 %to, i64 %from, i64 %size) nounwind {{
@@ -453,83 +507,90 @@ end:
 
 def fold_copies(entry, table, total, end, label):
     """Combine small sources: one copy holds them all, each from a line on."""
-    group = word[entry]
-    packed = room(64)
+    group = i64[entry]
+    packed = alloca(64)
     at = packed
     row = table
     while row < end:
-        size = word[row + ELEMENTS] * word[row + WIDTH]
-        call(word[word[group + HALL] + COPY], at, word[row], size)
+        size = i64[row + ROW_ELEMENTS] * i64[row + ROW_WIDTH]
+        call_pointer(i64[i64[group + COMMUNICATOR] + COPY], at, i64[row], size)
         at += (size + 63) & -64
-        row += ROW
+        row += ROW_BYTES
     side = arrive(entry, packed, total, 0, label)
     if side < 0:
         return side & 1
     start = 0
     row = table
     while row < end:
-        size = word[row + ELEMENTS]
-        fold(group, side, word[row + INTO], start, 0, size, word[row + WIDTH],
-             word[row + COMBINE])  # fmt: skip
-        start += (size * word[row + WIDTH] + 63) & -64
-        row += ROW
+        size = i64[row + ROW_ELEMENTS]
+        combine_sources(group, side, i64[row + ROW_RESULT], start, 0, size,
+             i64[row + ROW_WIDTH], i64[row + ROW_COMBINE])  # fmt: skip
+        start += (size * i64[row + ROW_WIDTH] + 63) & -64
+        row += ROW_BYTES
     return 0
 
 
 def fold_row(group, side, row, at, lo, end, copy):
     """Combine some elements of one array of several, and hand them out."""
     slot = group + SLOTS
-    last = slot + word[group + SIZE] * SLOT
-    width = word[row + WIDTH]
-    result = word[row + INTO]
+    last = slot + i64[group + GROUP_SIZE] * SLOT
+    width = i64[row + ROW_WIDTH]
+    result = i64[row + ROW_RESULT]
     start = lo * width
-    source = word[word[slot + SOURCE + side] + at] + start
-    call(word[word[group + HALL] + COPY], result + start, source, (end - lo) * width)
+    source = i64[i64[slot + SOURCE + side] + at] + start
+    call_pointer(
+        i64[i64[group + COMMUNICATOR] + COPY],
+        result + start,
+        source,
+        (end - lo) * width,
+    )
     slot += SLOT
     while slot < last:
-        source = word[word[slot + SOURCE + side] + at]
-        call(word[row + COMBINE], result, source, lo, end)
+        source = i64[i64[slot + SOURCE + side] + at]
+        call_pointer(i64[row + ROW_COMBINE], result, source, lo, end)
         slot += SLOT
     slot = group + SLOTS
     while slot < last:
-        to = word[word[slot + SOURCE + side] + at + INTO]
+        to = i64[i64[slot + SOURCE + side] + at + ROW_RESULT]
         if to != result:
-            call(copy, to + start, result + start, (end - lo) * width)
+            call_pointer(copy, to + start, result + start, (end - lo) * width)
         slot += SLOT
     return 0
 
 
-def exchange_folds(entry, table, count, label):
+def bucketed_all_reduce(entry, table, count, label):
     """All get the combinations of several arrays at one meeting; a row for each.
 
     Which replica begins with which part changes from array to array, so that many
     small ones are shared out as well.
     """
-    group = word[entry]
+    group = i64[entry]
     if group < 0:
-        return call(word[entry + ELSEWHERE], entry, table, count, label)
-    end = table + count * ROW
+        return call_pointer(i64[entry + OTHER_PROCESS_FLAG], entry, table, count, label)
+    end = table + count * ROW_BYTES
     total = 0
     row = table
     while row < end:
-        total += (word[row + ELEMENTS] * word[row + WIDTH] + 63) & -64
-        row += ROW
-    if for_oneself(group, total):
+        total += (i64[row + ROW_ELEMENTS] * i64[row + ROW_WIDTH] + 63) & -64
+        row += ROW_BYTES
+    if combines_redundantly(group, total):
         return fold_copies(entry, table, total, end, label)
-    if word[word[group + HALL] + PHASE] == BRING:  # the table has to stay
-        kept = group + SLOTS + word[entry + 8] * SLOT + BESIDE
-        call(word[word[group + HALL] + COPY], kept, table, count * ROW)
+    if i64[i64[group + COMMUNICATOR] + PHASE] == PUBLISH:  # the table has to stay
+        kept = group + SLOTS + i64[entry + 8] * SLOT + BESIDE
+        call_pointer(
+            i64[i64[group + COMMUNICATOR] + COPY], kept, table, count * ROW_BYTES
+        )
         table = kept
     side = arrive(entry, table, total, 0, label)
     if side < 0:
         return side & 1
-    number = word[entry + 8]
-    copy = copier(group, total)
+    number = i64[entry + 8]
+    copy = choose_copy(group, total)
     row = table
     while row < end:
-        size = word[row + ELEMENTS]
-        grain = word[row + PIECE]
-        part = quotient(quotient(size, grain), word[group + SIZE]) * grain
+        size = i64[row + ROW_ELEMENTS]
+        grain = i64[row + ROW_GRAIN]
+        part = ceil_div(ceil_div(size, grain), i64[group + GROUP_SIZE]) * grain
         lo = number * part
         last = lo + part
         if last > size:
@@ -541,29 +602,29 @@ def exchange_folds(entry, table, count, label):
             fold_row(group, side, row, row - table, lo, hi, copy)
             lo = hi
         number += 1
-        if number == word[group + SIZE]:
+        if number == i64[group + GROUP_SIZE]:
             number = 0
-        row += ROW
-    return leave(entry, total)
+        row += ROW_BYTES
+    return depart(entry, total)
 
 
 # Labels of exchanges: numbers that say what is exchanged, and for which line.
 
-told: dict = {}  # from the numbers in labels to what they say
-steps_told: dict = {}  # and to the steps that say it
+label_texts: dict = {}  # from the numbers in labels to what they say
+labelled_steps: dict = {}  # and to the steps that say it
 
 
-def number_of(text, more=""):
+def intern_text(text, more=""):
     """Return a number for a text, and what else it depends on; in all processes."""
     number = zlib.crc32(f"{text}{more}".encode()) & 0x7FFFFFFF
-    told[number] = text
+    label_texts[number] = text
     return number
 
 
-def label_for(step):
+def label_word(step):
     """Return the word that says what is exchanged, and for which line."""
     parts = getattr(step, "parts", (step,))
     how = [(x.how, x.x.dtype.name, x.x.size, x.out.size, x.sources) for x in parts]
-    number = number_of(step.label, str(how))
-    steps_told[number] = step
-    return number | number_of(step.line) << 32
+    number = intern_text(step.label, str(how))
+    labelled_steps[number] = step
+    return number | intern_text(step.line) << 32

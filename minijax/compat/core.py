@@ -18,14 +18,19 @@ from minijax import core, lax
 from minijax import numpy as jnp
 from minijax.arrays import dtypes as known_dtypes
 from minijax.arrays.array import ShapedArray as ShapedArray
-from minijax.arrays.array import asarray_impl, join, shape_rules, typeof
+from minijax.arrays.array import as_array_impl, dtype_lattice_join, shape_rules, typeof
 from minijax.arrays.config import TypePromotionError as TypePromotionError
 from minijax.arrays.config import ensure_compile_time_eval as ensure_compile_time_eval
 from minijax.arrays.devices import Device, default_backend, default_placement, devices
-from minijax.arrays.dtypes import DTYPES, from_node, lattice_node, tangent_dtype
+from minijax.arrays.dtypes import (
+    SHORT_DTYPE_NAMES,
+    dtype_of_lattice_node,
+    lattice_node,
+    tangent_dtype_of_primal,
+)
 from minijax.arrays.dtypes import extended as extended
 from minijax.arrays.dtypes import float0 as float0
-from minijax.arrays.interchange import Record
+from minijax.arrays.interchange import AbstractValue
 from minijax.arrays.transfer import local_devices
 from minijax.batching.collectives import all_gather_p as all_gather_p
 from minijax.batching.collectives import all_to_all_p as all_to_all_p
@@ -53,12 +58,12 @@ from minijax.custom_derivatives.custom_jvp_vjp import (
 )
 from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient_p as stop_gradient_p
 from minijax.custom_derivatives.linear_solves import linear_solve_p as linear_solve_p
-from minijax.diagnostics.tracebacks import readers, user_line
+from minijax.diagnostics.tracebacks import source_line_readers, user_line
 from minijax.errors import ConcretizationTypeError
 from minijax.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
 )
-from minijax.extents import Extent
+from minijax.extents import ContextValue
 from minijax.jaxprs.jaxpr import JaxprEqn, JaxprTrace, Literal, Var
 from minijax.jaxprs.jaxpr import eval_jaxpr as eval_jaxpr
 from minijax.jitting.api import clear_caches
@@ -207,7 +212,7 @@ class Primitive:
         """Set the evaluation: a function from arrays to an array, or to a list."""
 
         def rule(*args, **params):
-            return list(map(asarray_impl, self.listed(impl(*args, **params))))
+            return list(map(as_array_impl, self.listed(impl(*args, **params))))
 
         impl_rules[self.inner] = rule
         return impl
@@ -224,7 +229,7 @@ class Primitive:
 
 # What ``jax.core`` has besides traces and tracers.
 
-AbstractValue = Record
+AbstractValue = AbstractValue
 Atom: TypeAlias = Var | Literal
 ParamDict = dict[str, Any]
 Value = Any
@@ -249,7 +254,7 @@ def min_dim(d1: int, d2: int) -> int:
 
 # Types, equations and traces, for those who extend the package.
 
-array_types = {np.ndarray, *(dtype.type for dtype in DTYPES)}
+array_types = {np.ndarray, *(dtype.type for dtype in SHORT_DTYPE_NAMES)}
 
 
 class DropVar(Var):
@@ -327,7 +332,7 @@ def get_opaque_trace_state(convention: Any = None) -> _OpaqueTraceState:
     return _OpaqueTraceState(current_trace())
 
 
-class take_current_trace(Extent):
+class take_current_trace(ContextValue):
     """Compute at once inside a ``with`` block, which is given the trace from before.
 
     Reference: ``jax.extend.core.take_current_trace``.
@@ -404,7 +409,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype:
 
     Reference: ``jax.extend.core.primal_dtype_to_tangent_dtype``.
     """
-    return tangent_dtype(primal_dtype)
+    return tangent_dtype_of_primal(primal_dtype)
 
 
 def valid_jaxtype(x: Any) -> bool:
@@ -478,10 +483,10 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dty
     Reference: ``jax.dtypes.canonicalize_dtype``.
     """
     canonical = known_dtypes.canonicalize_dtype(dtype)
-    if canonical in known_dtypes.EXTENDED and not allow_extended_dtype:
+    if canonical in known_dtypes.EXTENDED_DTYPES and not allow_extended_dtype:
         raise ValueError(
             "Internal: canonicalize_dtype called on extended dtype "
-            f"{known_dtypes.name_of(canonical)} with allow_extended_dtype=False"
+            f"{known_dtypes.dtype_name(canonical)} with allow_extended_dtype=False"
         )
     return canonical
 
@@ -505,7 +510,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not return_weak_type_flag:
         return jnp.result_type(*args)
-    return from_node(join(*map(_node, args)))
+    return dtype_of_lattice_node(dtype_lattice_join(*map(_node, args)))
 
 
 def _node(x):
@@ -525,7 +530,7 @@ def scalar_type_of(x: Any) -> type:
 
     Reference: ``jax.dtypes.scalar_type_of``.
     """
-    kind = known_dtypes.kind_of(jnp.result_type(x))
+    kind = known_dtypes.dtype_kind(jnp.result_type(x))
     if kind not in _SCALARS:
         raise TypeError(f"Invalid scalar value {x}")
     return _SCALARS[kind]
@@ -541,7 +546,7 @@ def itemsize_bits(dtype: Any) -> int:
     """
     if dtype is None:
         raise ValueError("dtype cannot be None.")
-    if known_dtypes.kind_of(np.dtype(dtype)) not in _SCALARS:
+    if known_dtypes.dtype_kind(np.dtype(dtype)) not in _SCALARS:
         raise ValueError(f"unexpected input: {dtype=}")
     return np.dtype(dtype).itemsize * 8
 
@@ -663,4 +668,4 @@ def register_exclusion(path: str) -> None:
 
     Reference: ``jax.extend.source_info_util.register_exclusion``.
     """
-    readers[path] = {}
+    source_line_readers[path] = {}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from minijax.arrays.array import ShapedArray, typeof
 from minijax.arrays.dtypes import config
-from minijax.arrays.numerics import integers
+from minijax.arrays.numerics import canonicalize_int_tuple
 from minijax.pytrees import tree_operations as operations
 from minijax.pytrees.api_util import argument_names
 from minijax.pytrees.tree_operations import tree_unflatten, treedef_children
@@ -406,7 +406,9 @@ def argnums_partial(
     Reference: ``jax.api_util.argnums_partial``.
     """
     wanted = dyn_argnums if isinstance(dyn_argnums, Iterable) else [dyn_argnums]
-    positions = tuple([n % len(args) for n in integers(wanted, "argnums")])
+    positions = tuple(
+        [n % len(args) for n in canonicalize_int_tuple(wanted, "argnums")]
+    )
     kind = _Static if require_static_args_hashable else _Unhashable
     fixed = []
     for position, arg in enumerate(args):

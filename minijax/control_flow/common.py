@@ -18,42 +18,47 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, join, primitive_rules, typeof
-from minijax.arrays.dtypes import (
-    EXTENDED,
-    from_node,
-    is_in_force,
-    lattice_node,
-    name_of,
+from minijax.arrays.array import (
+    ShapedArray,
+    def_shape_and_impl,
+    dtype_lattice_join,
+    typeof,
 )
-from minijax.batching.vmap import insert_axis, move_axis, vmap_rules
+from minijax.arrays.dtypes import (
+    EXTENDED_DTYPES,
+    dtype_name,
+    dtype_of_lattice_node,
+    is_canonical_dtype,
+    lattice_node,
+)
+from minijax.batching.vmap import broadcast_batch_dim, move_one_axis, vmap_rules
 from minijax.callbacks.callback import debug_callback_p, debug_print_p
 from minijax.core import Primitive, Tracer
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import fitted
-from minijax.jitting.compilation import program_of
+from minijax.jaxprs.types import weak_type_converter
+from minijax.jitting.compilation import trace_call
 from minijax.lax.arithmetic import astype
-from minijax.lax.reductions import lift
+from minijax.lax.reductions import as_array_operand
 from minijax.pytrees.api_util import FlatCall, argument_names
-from minijax.pytrees.registry import differences, keystr
+from minijax.pytrees.registry import keystr, structure_differences
 from minijax.pytrees.tree_util import PyTreeDef, tree_leaves_with_path
-from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
+    batch_jaxpr,
     effect_rules,
-    only,
-    spread,
-    stage,
-    transpose_program,
-    vmap_program,
+    scatter_by_mask,
+    select_where,
+    trace_flat_fun,
+    transpose_jaxpr,
 )
 from minijax.reverse_mode.backward_pass import transpose_rules
 
 # Programs whose inputs and results stand in other places than they were written in.
 
 
-def rewired(closed, inputs, results=None):
+def closed_jaxpr_with_io(closed, inputs, results=None):
     """Return a program with other inputs and results.
 
     Args:
@@ -70,7 +75,7 @@ def rewired(closed, inputs, results=None):
     return _rewired(closed, inputs, results)
 
 
-@remembered
+@weakref_memoize
 def _rewired(closed, inputs, results):
     invars = [
         Var(place) if isinstance(place, ShapedArray) else closed.invars[place]
@@ -81,7 +86,7 @@ def _rewired(closed, inputs, results):
     return ClosedJaxpr(jaxpr, closed.consts)
 
 
-def with_common_inputs(programs):
+def join_branch_consts(programs):
     """Give programs the same inputs in front: all that one of them has captured.
 
     Args:
@@ -95,11 +100,13 @@ def with_common_inputs(programs):
     for closed, own, *_ in programs:
         places = {id(x): place for place, x in enumerate(own)}
         front = [places.get(key, typeof(x)) for key, x in captured.items()]
-        joined.append(rewired(closed, [*front, *range(len(own), len(closed.invars))]))
+        joined.append(
+            closed_jaxpr_with_io(closed, [*front, *range(len(own), len(closed.invars))])
+        )
     return joined, list(captured.values())
 
 
-def unchanged(closed):
+def forwarded_inputs(closed):
     """Return, for each result, which input it is; None for one that is computed."""
     places = {var: place for place, var in enumerate(closed.invars)}
     return [places.get(atom) for atom in closed.outvars]
@@ -110,21 +117,23 @@ def agreed(places):
     return places[0] if len(set(places)) == 1 else None
 
 
-def computed_only(programs):
+def drop_forwarded_outputs(programs):
     """Return programs without the results that all of them hand on, and their inputs.
 
     Returns:
       A tuple of `ClosedJaxpr`, and for each of the old results the place of the input
       that it is, or None for one that the new programs return.
     """
-    passed = list(map(agreed, zip(*map(unchanged, programs))))
+    passed = list(map(agreed, zip(*map(forwarded_inputs, programs))))
     computed = [i for i, place in enumerate(passed) if place is None]
     inputs = range(len(programs[0].invars))
-    return tuple([rewired(program, inputs, computed) for program in programs]), passed
+    return tuple(
+        [closed_jaxpr_with_io(program, inputs, computed) for program in programs]
+    ), passed
 
 
-@remembered
-def vmap_program_at(closed, axis, dims, places):
+@weakref_memoize
+def batch_jaxpr_axes(closed, axis, dims, places):
     """Return the program of all examples, with the mapped axes of results in place.
 
     Args:
@@ -133,61 +142,65 @@ def vmap_program_at(closed, axis, dims, places):
       dims: for each input its mapped axis, or None.
       places: for each result the place of its mapped axis; None where it has none.
     """
-    program, found = vmap_program(closed, axis, dims)
+    program, found = batch_jaxpr(closed, axis, dims)
 
     def placed(*values):
         outs = jaxpr_as_fun(program)(*values)
         spots = zip(outs, found, places)
-        return [place_axis(out, dim, place, axis.size) for out, dim, place in spots]
+        return [move_bdim(out, dim, place, axis.size) for out, dim, place in spots]
 
-    return stage(placed, program.in_avals)
+    return trace_flat_fun(placed, program.in_avals)
 
 
-def place_axis(x, dim, place, size):
+def move_bdim(x, dim, place, size):
     """Return `x` with its mapped axis `dim` at `place`; None stands for no axis."""
     if place is None:
         return x
-    return insert_axis(x, place, size) if dim is None else move_axis(x, dim, place)
+    return (
+        broadcast_batch_dim(x, place, size)
+        if dim is None
+        else move_one_axis(x, dim, place)
+    )
 
 
-def zeros(aval):
+def zeros_of_aval(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
-    if not is_in_force(aval.dtype):
+    if not is_canonical_dtype(aval.dtype):
         zero = lax.full(aval.shape, astype(0, aval.dtype, aval.weak_type))
-        return fitted.value(zero, aval)
+        return weak_type_converter.value(zero, aval)
     zero = np.zeros((), aval.dtype)[()]
     zero = zero.item() if aval.weak_type else zero
     zero = lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
-    return fitted.value(zero, aval)
+    return weak_type_converter.value(zero, aval)
 
 
-def for_any(flags):
+def any_per_position(flags):
     """Return, of a tuple of flags for each program, those that any of them has."""
     return tuple(map(any, zip(*flags)))
 
 
-def transposed_alike(programs, linear, given):
+def transpose_branches(programs, linear, given):
     """Return the transposes of programs, all with results for the same inputs.
 
     Args:
       programs: a sequence of `ClosedJaxpr` of one type.
       linear: for each of their inputs whether they are linear in it.
-      given: the types of the cotangents, as `types_given` returns them.
+      given: the types of the cotangents, as `cotangent_avals` returns them.
 
     Returns:
       A tuple of `ClosedJaxpr`, and for each linear input whether a cotangent arrives.
     """
-    pairs = [transpose_program(program, linear, given) for program in programs]
-    arrives = for_any([arrived for _, arrived in pairs])
-    avals = only(arrives, only(linear, programs[0].in_avals))
+    pairs = [transpose_jaxpr(program, linear, given) for program in programs]
+    arrives = any_per_position([arrived for _, arrived in pairs])
+    avals = select_where(arrives, select_where(linear, programs[0].in_avals))
     filled = [
-        _fill_zeros(program, tuple(only(arrives, made)), tuple(avals))
+        _fill_zeros(program, tuple(select_where(arrives, made)), tuple(avals))
         for program, made in pairs
     ]
     return tuple(filled), arrives
 
 
-@remembered
+@weakref_memoize
 def _fill_zeros(closed, made, avals):
     """Return a program with zeros among its results.
 
@@ -198,13 +211,13 @@ def _fill_zeros(closed, made, avals):
     """
 
     def program(*args):
-        outs = spread(made, jaxpr_as_fun(closed)(*args))
-        return [zeros(a) if out is None else out for a, out in zip(avals, outs)]
+        outs = scatter_by_mask(made, jaxpr_as_fun(closed)(*args))
+        return [zeros_of_aval(a) if out is None else out for a, out in zip(avals, outs)]
 
-    return stage(program, closed.in_avals)
+    return trace_flat_fun(program, closed.in_avals)
 
 
-def numbered(avals):
+def with_occurrence_numbers(avals):
     """Return pairs of each type and how often it came before."""
     seen = Counter()
     pairs = []
@@ -214,7 +227,7 @@ def numbered(avals):
     return pairs
 
 
-def common_slots(groups):
+def residual_slots(groups):
     """Find slots for values of which each group has others.
 
     Args:
@@ -224,14 +237,14 @@ def common_slots(groups):
       The types of the slots, and for each group the slots of its values. Values of one
       type in different groups share a slot.
     """
-    keys = [numbered(group) for group in groups]
+    keys = [with_occurrence_numbers(group) for group in groups]
     slots = list(dict.fromkeys(key for group in keys for key in group))
     places = [tuple(map(slots.index, group)) for group in keys]
     return tuple([aval for aval, _ in slots]), places
 
 
 empty_p = Primitive("empty2")
-primitive_rules(
+def_shape_and_impl(
     empty_p,
     lambda dtype: [ShapedArray((), dtype)],
     lambda xp, dtype: xp.zeros((), dtype),
@@ -242,8 +255,8 @@ jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
 transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
 
 
-@remembered
-def fill_slots(known, count, sources, slots, places):
+@weakref_memoize
+def write_residual_slots(known, count, sources, slots, places):
     """Return a known program that returns a value for every slot.
 
     Args:
@@ -261,31 +274,35 @@ def fill_slots(known, count, sources, slots, places):
             filled[place] = found[source]
         return outs[:count] + filled
 
-    return stage(program, known.in_avals)
+    return trace_flat_fun(program, known.in_avals)
 
 
 def _empty(aval):
-    if aval.dtype in EXTENDED:
+    if aval.dtype in EXTENDED_DTYPES:
         return lax.full(aval.shape, 0, aval.dtype)
     [scalar] = empty_p.bind(dtype=aval.dtype)
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
 
-def with_slots(parts):
+def unify_residuals(parts):
     """Return the known programs and the unknown ones, with slots between them."""
     avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
-    slots, places = common_slots(avals)
+    slots, places = residual_slots(avals)
     count = parts[0].out_on_tape.count(False)
     pairs = list(zip(parts, places))
-    known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
-    unknown = [read_slots(p.unknown, slots, own) for p, own in pairs]
+    known = [
+        write_residual_slots(p.known, count, p.sources, slots, own) for p, own in pairs
+    ]
+    unknown = [read_residual_slots(p.unknown, slots, own) for p, own in pairs]
     return tuple(known), tuple(unknown)
 
 
-def read_slots(unknown, slots, places):
+def read_residual_slots(unknown, slots, places):
     """Return an unknown program that is given all slots and reads its own."""
     front = [places.index(i) if i in places else aval for i, aval in enumerate(slots)]
-    return rewired(unknown, [*front, *range(len(places), len(unknown.invars))])
+    return closed_jaxpr_with_io(
+        unknown, [*front, *range(len(places), len(unknown.invars))]
+    )
 
 
 # What has to agree: branches with each other, and the carry of a loop with itself.
@@ -319,7 +336,9 @@ def check_branches(name, labels, results):
 def _check_pair(name, first, result, label, other_result):
     (tree, avals), (other, others) = result, other_result
     if other != tree:
-        lines = differences(tree, _structure(other), exact=True, name="result")
+        lines = structure_differences(
+            tree, _structure(other), exact=True, name="result"
+        )
         raise TypeError(
             f"{name} branch outputs must have the same pytree structure, but they "
             f"differ, that of {first} and that of {label}:{_listed(lines)}"
@@ -408,11 +427,14 @@ class WrittenBranches(NamedTuple):
     def result(self, outs):
         """Return the tree of all results, given those of a program."""
         outs, inputs = iter(outs), self.inputs
-        leaves = [next(outs) if i is None else lift(inputs[i]) for i in self.passed]
+        leaves = [
+            next(outs) if i is None else as_array_operand(inputs[i])
+            for i in self.passed
+        ]
         return self.out_tree.unflatten(leaves)
 
 
-def write_branches(name, functions, labels, operands):
+def trace_branches(name, functions, labels, operands):
     """Return the `WrittenBranches` of functions of the same operands.
 
     Args:
@@ -425,15 +447,15 @@ def write_branches(name, functions, labels, operands):
       TypeError: if they return different things; see `check_branches`.
     """
     calls = [FlatCall(name, function, operands) for function in functions]
-    written = [program_of(call, hoist=True) for call in calls]
+    written = [trace_call(call, hoist=True) for call in calls]
     check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in written])
-    programs, captured = with_common_inputs(written)
-    programs, passed = computed_only(programs)
+    programs, captured = join_branch_consts(written)
+    programs, passed = drop_forwarded_outputs(programs)
     inputs = [*captured, *calls[0].leaves]
     return WrittenBranches(programs, inputs, passed, written[0].out_tree)
 
 
-def promote_weak(leaves, in_avals, out_avals):
+def promote_weak_typed_inputs(leaves, in_avals, out_avals):
     """Convert those weak initial values that a step would make strong.
 
     Args:
@@ -454,10 +476,12 @@ def promote_weak(leaves, in_avals, out_avals):
 
 
 def _meeting_dtype(*avals):
-    return from_node(join(*(lattice_node(a.dtype, a.weak_type) for a in avals)))[0]
+    return dtype_of_lattice_node(
+        dtype_lattice_join(*(lattice_node(a.dtype, a.weak_type) for a in avals))
+    )[0]
 
 
-def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
+def check_carry_type(name, fun, in_tree, in_avals, out_tree, out_avals):
     """Raise if a step of a loop does not return what the next step can take.
 
     Args:
@@ -471,7 +495,9 @@ def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
     """
     if in_tree != out_tree:
         [carry] = argument_names(fun, (0,), {})
-        lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
+        lines = structure_differences(
+            in_tree, _structure(out_tree), exact=True, name=carry
+        )
         raise TypeError(
             f"{name} body function carry input and carry output must have the same "
             f"pytree structure, but they differ:{_listed(lines)}"
@@ -495,10 +521,10 @@ def _refuse_types(name, paths, in_avals, out_avals):
 
 # Choose among the results of a batch (select), and check what a user chooses by.
 
-PRINTING: set = {debug_callback_p, debug_print_p}
+DEBUG_PRIMITIVES: set = {debug_callback_p, debug_print_p}
 
 
-def choose(which, *cases):
+def select_by_index(which, *cases):
     """Select among arrays by `which`, which has the first of their axes."""
     shape = typeof(cases[0]).shape
     if typeof(which).ndim != len(shape):
@@ -506,7 +532,7 @@ def choose(which, *cases):
     return lax.select_n(which, *cases)
 
 
-def refuse_io(what, *programs):
+def raise_if_io_effect(what, *programs):
     """Raise if programs do more outside than print, where it could not be undone."""
     if any(map(does_io, programs)):
         raise NotImplementedError(
@@ -519,13 +545,13 @@ def refuse_io(what, *programs):
 def does_io(jaxpr):
     """Return whether a program has an effect besides printing what it computes."""
     return any(
-        (eqn.primitive in effect_rules and eqn.primitive not in PRINTING)
+        (eqn.primitive in effect_rules and eqn.primitive not in DEBUG_PRIMITIVES)
         or any(map(does_io, jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
 
 
-def as_predicate(pred):
+def scalar_predicate(pred):
     """Return a predicate as a boolean scalar."""
     if pred is None or callable(pred) or isinstance(pred, Sequence):
         raise TypeError(f"cond: Pred must be a scalar, got {pred!r}.")
@@ -537,7 +563,7 @@ def as_predicate(pred):
             "hold, jnp.all and jnp.any."
         )
     if aval.dtype.kind not in "biuf":
-        name = name_of(aval.dtype)
+        name = dtype_name(aval.dtype)
         raise TypeError(f"cond: no predicate is of dtype {name}: compare it.")
     return pred if aval.dtype.kind == "b" else pred != 0
 
@@ -547,14 +573,14 @@ def is_concrete(x):
     return not isinstance(x, Tracer) or x.concrete() is not None
 
 
-NOTHING = object()
+UNSET = object()
 
 
-def both_functions(true_fun, false_fun, operands, operand):
+def canonical_cond_args(true_fun, false_fun, operands, operand):
     """Return both functions and all operands; accept the two older ways of calling."""
     if not (callable(true_fun) and callable(false_fun)):
         return _of_pairs(true_fun, false_fun, *operands)
-    return true_fun, false_fun, all_operands("cond", operands, operand)
+    return true_fun, false_fun, operands_or_keyword("cond", operands, operand)
 
 
 def _of_pairs(x, true_fun, *more):
@@ -565,9 +591,9 @@ def _of_pairs(x, true_fun, *more):
     return lambda x, y: true_fun(x), lambda x, y: false_fun(y), (x, y)
 
 
-def all_operands(name, operands, operand):
+def operands_or_keyword(name, operands, operand):
     """Return the operands, or the only one that was given by name."""
-    if operand is NOTHING:
+    if operand is UNSET:
         return operands
     if operands:
         raise TypeError(f"{name}: pass operands by position or `operand`, not both.")

@@ -6,25 +6,30 @@ Reference: ``_cond_remat`` in ``jax._src.lax.control_flow.conditionals``.
 # Made from chapters/15_branches_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.control_flow.common import common_slots, fill_slots, read_slots, rewired
+from minijax.control_flow.common import (
+    closed_jaxpr_with_io,
+    read_residual_slots,
+    residual_slots,
+    write_residual_slots,
+)
 from minijax.control_flow.conditionals import cond_p
 from minijax.jaxprs.jaxpr import Var
 from minijax.rematerialization.jaxpr_transforms import dce_rules
 from minijax.rematerialization.remat import (
-    Keeping,
-    keep_results,
-    keep_rules,
-    keeping,
-    keeps,
+    RematSplit,
+    policy_allows_saving,
+    remat_partial_eval,
+    remat_partial_eval_rules,
+    save_outputs,
 )
 
 
 def _keep(eqn, policy):
     branches = eqn.params["branches"]
-    parts = [keeping(branch, policy) for branch in branches]
-    if keeps(policy, eqn) or not any(part.kept for part in parts):
-        return keep_results(eqn, policy)
-    slots, places = common_slots([[var.aval for var in part.kept] for part in parts])
+    parts = [remat_partial_eval(branch, policy) for branch in branches]
+    if policy_allows_saving(policy, eqn) or not any(part.kept for part in parts):
+        return save_outputs(eqn, policy)
+    slots, places = residual_slots([[var.aval for var in part.kept] for part in parts])
     now = [_returning(part, slots, own) for part, own in zip(parts, places)]
     again = [_reading(part, slots, own) for part, own in zip(parts, places)]
     kept, (index, *operands) = [Var(aval) for aval in slots], eqn.invars
@@ -35,7 +40,7 @@ def _keep(eqn, policy):
         invars=[index, *kept, *operands], params=eqn.params | {"branches": tuple(again)}
     )
     again = dce_rules[cond_p](again, (True,) * len(again.outvars))
-    return Keeping(now, again, kept)
+    return RematSplit(now, again, kept)
 
 
 def _returning(part, slots, places):
@@ -43,14 +48,16 @@ def _returning(part, slots, places):
     count = len(part.now.outvars) - len(part.kept)
     first = len(part.now.invars) + count
     sources = tuple(range(first, first + len(part.kept)))
-    return fill_slots(part.now, count, sources, slots, places)
+    return write_residual_slots(part.now, count, sources, slots, places)
 
 
 def _reading(part, slots, places):
     """Return a branch that is given the slots first, and computes the rest again."""
     count = len(part.again.invars) - len(part.kept)
     places_now = [*range(count, len(part.again.invars)), *range(count)]
-    return read_slots(rewired(part.again, places_now), slots, places)
+    return read_residual_slots(
+        closed_jaxpr_with_io(part.again, places_now), slots, places
+    )
 
 
-keep_rules[cond_p] = _keep
+remat_partial_eval_rules[cond_p] = _keep

@@ -17,54 +17,59 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules, typeof
 from minijax.arrays.dtypes import config
-from minijax.batching.vmap import at_front, move_axis, program_primitives, vmap_rules
+from minijax.batching.vmap import (
+    batch_dim_to_front,
+    higher_order_primitives,
+    move_one_axis,
+    vmap_rules,
+)
 from minijax.control_flow.common import (
-    NOTHING,
-    all_operands,
-    as_predicate,
-    both_functions,
-    choose,
+    UNSET,
+    any_per_position,
+    canonical_cond_args,
     empty_p,
-    for_any,
     is_concrete,
-    refuse_io,
-    transposed_alike,
-    with_slots,
-    write_branches,
+    operands_or_keyword,
+    raise_if_io_effect,
+    scalar_predicate,
+    select_by_index,
+    trace_branches,
+    transpose_branches,
+    unify_residuals,
 )
 from minijax.core import Primitive, impl_rules, set_current_trace
 from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient_p
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import Literal, jaxpr_as_fun
 from minijax.jitting.compilation import run_program
-from minijax.jitting.primitive import check_operands
+from minijax.jitting.primitive import check_jaxpr_operands
 from minijax.jitting.stages import cost_analysis, cost_rules
-from minijax.linearization.linearize import split_rules
+from minijax.linearization.linearize import partial_eval_rules
 from minijax.python_backend.codegen import python_rules
-from minijax.python_backend.codegen_rules import write_into
+from minijax.python_backend.codegen_rules import inline_jaxpr_into
 from minijax.rematerialization.jaxpr_transforms import (
-    dce_program,
+    batch_jaxpr,
+    cotangent_avals,
+    dce_closed_jaxpr,
     dce_rules,
-    jvp_program,
-    keep_inputs,
-    only,
-    partition,
-    split_program,
-    spread,
-    types_given,
-    vmap_program,
+    jvp_jaxpr,
+    partial_eval_jaxpr,
+    partition_list,
+    prune_inputs,
+    scatter_by_mask,
+    select_where,
 )
-from minijax.reverse_mode.backward_pass import Linear, transpose_rules
+from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 # The choice between programs, as an equation: cond and switch.
 
 cond_p = Primitive("cond")
-program_primitives.add(cond_p)
+higher_order_primitives.add(cond_p)
 
 
 def _cond_shape(index, *operands, branches):
     for branch in branches:
-        check_operands("A branch of cond", branch.in_avals, operands)
+        check_jaxpr_operands("A branch of cond", branch.in_avals, operands)
     return branches[0].out_avals
 
 
@@ -73,10 +78,10 @@ shape_rules[cond_p] = _cond_shape
 
 def _cond_impl(index, *operands, branches):
     outs = run_program(branches[int(index)], operands, name="cond")
-    return list(map(of_type, outs, branches[0].out_avals))
+    return list(map(convert_weak_type, outs, branches[0].out_avals))
 
 
-def of_type(x, aval):
+def convert_weak_type(x, aval):
     """Return an array as one of the type `aval`, which differs in weakness at most."""
     return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.placement)
 
@@ -95,7 +100,7 @@ def cond(
     true_fun: Any,
     false_fun: Any,
     *operands: Any,
-    operand: Any = NOTHING,
+    operand: Any = UNSET,
 ) -> Any:
     """Apply one of two functions; both are written down, one of them is run.
 
@@ -116,18 +121,18 @@ def cond(
     Reference: ``jax.lax.cond``.
     """
     given = true_fun, false_fun, operands, operand
-    true_fun, false_fun, operands = both_functions(*given)
-    pred = as_predicate(pred)
+    true_fun, false_fun, operands = canonical_cond_args(*given)
+    pred = scalar_predicate(pred)
     if config.jax_disable_jit and is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     functions, labels = (true_fun, false_fun), ("true_fun", "false_fun")
-    written = write_branches("cond", functions, labels, operands)
+    written = trace_branches("cond", functions, labels, operands)
     index = lax.convert_element_type(pred, np.int32)
     return _choose(index, written._replace(programs=written.programs[::-1]))
 
 
 def switch(
-    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = NOTHING
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = UNSET
 ) -> Any:
     """Apply one of several functions; all are written down, one of them is run.
 
@@ -151,7 +156,7 @@ def switch(
     branches = tuple(branches)
     if not all(map(callable, branches)):
         raise TypeError("switch: the branches must be a sequence of callables.")
-    operands = all_operands("switch", operands, operand)
+    operands = operands_or_keyword("switch", operands, operand)
     aval = typeof(index)
     if aval.shape or aval.dtype.kind not in "iu":
         raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")
@@ -162,7 +167,7 @@ def switch(
     if config.jax_disable_jit and is_concrete(index):
         return branches[int(index)](*operands)
     labels = [f"branch {i}" for i in range(len(branches))]
-    return _choose(index, write_branches("switch", branches, labels, operands))
+    return _choose(index, trace_branches("switch", branches, labels, operands))
 
 
 def _only(branches):
@@ -176,11 +181,11 @@ def _only(branches):
 
 def _cond_jvp(primals, tangents, branches):
     moving = tuple([tangent is not None for tangent in tangents[1:]])
-    moves = for_any([jvp_program(branch, moving)[1] for branch in branches])
-    derived = tuple([jvp_program(branch, moving, moves)[0] for branch in branches])
-    moving_tangents = only(moving, tangents[1:])
+    moves = any_per_position([jvp_jaxpr(branch, moving)[1] for branch in branches])
+    derived = tuple([jvp_jaxpr(branch, moving, moves)[0] for branch in branches])
+    moving_tangents = select_where(moving, tangents[1:])
     outs = cond_p.bind(*primals, *moving_tangents, branches=derived)
-    return outs[: len(moves)], spread(moves, outs[len(moves) :])
+    return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
 
 
 jvp_rules[cond_p] = _cond_jvp
@@ -189,23 +194,23 @@ jvp_rules[cond_p] = _cond_jvp
 def _run_one(axis, index, operands, dims, branches):
     """Run the same branch for all examples."""
     pairs = zip(operands, dims)
-    operands = [x if dim is None else move_axis(x, dim, 0) for x, dim in pairs]
+    operands = [x if dim is None else move_one_axis(x, dim, 0) for x, dim in pairs]
     dims = tuple([None if dim is None else 0 for dim in dims])
-    mapped = [vmap_program(branch, axis, dims)[1] for branch in branches]
-    fronts = for_any([[dim is not None for dim in found] for found in mapped])
-    batched = tuple([vmap_program(b, axis, dims, fronts)[0] for b in branches])
+    mapped = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
+    fronts = any_per_position([[dim is not None for dim in found] for found in mapped])
+    batched = tuple([batch_jaxpr(b, axis, dims, fronts)[0] for b in branches])
     outs = cond_p.bind(index, *operands, branches=batched)
     return outs, [0 if front else None for front in fronts]
 
 
 def _cond_dce(eqn, used):
-    pruned = [dce_program(branch, used) for branch in eqn.params["branches"]]
-    needed = for_any([needs for _, needs in pruned])
-    branches = tuple([keep_inputs(program, needed) for program, _ in pruned])
+    pruned = [dce_closed_jaxpr(branch, used) for branch in eqn.params["branches"]]
+    needed = any_per_position([needs for _, needs in pruned])
+    branches = tuple([prune_inputs(program, needed) for program, _ in pruned])
     index, *operands = eqn.invars
     return eqn.replace(
-        invars=[index, *only(needed, operands)],
-        outvars=only(used, eqn.outvars),
+        invars=[index, *select_where(needed, operands)],
+        outvars=select_where(used, eqn.outvars),
         params={"branches": branches},
     )
 
@@ -217,8 +222,10 @@ def _cond_vmap(axis, args, dims, branches):
     (index, *operands), (index_dim, *dims) = args, dims
     if index_dim is None:
         return _run_one(axis, index, operands, dims, branches)
-    operands = [at_front(x, dim, axis.size) for x, dim in zip(operands, dims)]
-    return _run_all(axis, at_front(index, index_dim, axis.size), operands, branches)
+    operands = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(operands, dims)]
+    return _run_all(
+        axis, batch_dim_to_front(index, index_dim, axis.size), operands, branches
+    )
 
 
 vmap_rules[cond_p] = _cond_vmap
@@ -226,8 +233,11 @@ vmap_rules[cond_p] = _cond_vmap
 
 def split_branches(branches, on_tape):
     """Split programs so that a result is on the tape in all of them or in none."""
-    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
-    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
+    found = [partial_eval_jaxpr(branch, on_tape).out_on_tape for branch in branches]
+    return [
+        partial_eval_jaxpr(branch, on_tape, any_per_position(found))
+        for branch in branches
+    ]
 
 
 def _cond_split(split, primitive, args, on_tape, params):
@@ -236,8 +246,8 @@ def _cond_split(split, primitive, args, on_tape, params):
         with set_current_trace(split.tape):
             return primitive.bind(*args, **params)
     parts = split_branches(params["branches"], tuple(on_tape[1:]))
-    known, unknown = with_slots(parts)
-    known_args, tape_args = partition(on_tape, args)
+    known, unknown = unify_residuals(parts)
+    known_args, tape_args = partition_list(on_tape, args)
     with set_current_trace(split.parent):
         outs = cond_p.bind(*known_args, branches=known)
     slots = outs[parts[0].out_on_tape.count(False) :]
@@ -246,16 +256,18 @@ def _cond_split(split, primitive, args, on_tape, params):
     return parts[0].results(outs, tape_outs)
 
 
-split_rules[cond_p] = _cond_split
+partial_eval_rules[cond_p] = _cond_split
 
 
 def _cond_transpose(cotangents, index, *operands, branches):
-    linear = tuple([isinstance(x, Linear) for x in operands])
-    given = types_given(cotangents)
-    backwards, arrives = transposed_alike(branches, linear, given)
-    values, _ = partition(linear, operands)
-    arrived = cond_p.bind(index, *values, *only(given, cotangents), branches=backwards)
-    return [None, *spread(linear, spread(arrives, arrived))]
+    linear = tuple([isinstance(x, UndefinedPrimal) for x in operands])
+    given = cotangent_avals(cotangents)
+    backwards, arrives = transpose_branches(branches, linear, given)
+    values, _ = partition_list(linear, operands)
+    arrived = cond_p.bind(
+        index, *values, *select_where(given, cotangents), branches=backwards
+    )
+    return [None, *scatter_by_mask(linear, scatter_by_mask(arrives, arrived))]
 
 
 transpose_rules[cond_p] = _cond_transpose
@@ -281,7 +293,7 @@ def write_cond(writer, eqn, operands, results):
         branches, tests[0] = branches[::-1], f"if {index}:"
     for test, branch in zip([*tests[:-1], "else:"], branches):
         with writer.block(test):
-            write_into(writer, branch, operands, results)
+            inline_jaxpr_into(writer, branch, operands, results)
 
 
 python_rules[cond_p] = write_cond
@@ -303,12 +315,14 @@ python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.as
 
 def _run_all(axis, index, operands, branches):
     """Run every branch on all examples, and choose among the results."""
-    refuse_io("a cond whose predicate differs between examples", *branches)
+    raise_if_io_effect("a cond whose predicate differs between examples", *branches)
     results = []
     for number, branch in enumerate(branches):
-        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
+        program, _ = batch_jaxpr(branch, axis, (0,) * len(operands), True)
         mine = lax.eq(index, np.int32(number))
-        sheltered = [choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands]
+        sheltered = [
+            select_by_index(mine, stop_gradient_p.bind(x)[0], x) for x in operands
+        ]
         results.append(jaxpr_as_fun(program)(*sheltered))
-    outs = [choose(index, *cases) for cases in zip(*results)]
+    outs = [select_by_index(index, *cases) for cases in zip(*results)]
     return outs, [0] * len(outs)

@@ -15,80 +15,83 @@ from typing import Any
 
 from minijax.arrays.array import shape_rules
 from minijax.arrays.dtypes import config
-from minijax.arrays.transfer import brought
-from minijax.batching.vmap import program_primitives, vmap_rules
+from minijax.arrays.transfer import transfer_operands
+from minijax.batching.vmap import higher_order_primitives, vmap_rules
 from minijax.control_flow.common import (
-    check_carry,
-    choose,
-    place_axis,
-    promote_weak,
-    refuse_io,
-    rewired,
-    unchanged,
-    vmap_program_at,
+    batch_jaxpr_axes,
+    check_carry_type,
+    closed_jaxpr_with_io,
+    forwarded_inputs,
+    move_bdim,
+    promote_weak_typed_inputs,
+    raise_if_io_effect,
+    select_by_index,
 )
-from minijax.control_flow.conditionals import of_type
+from minijax.control_flow.conditionals import convert_weak_type
 from minijax.core import Primitive, impl_rules, set_current_trace
 from minijax.errors import ConcretizationTypeError
-from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent
-from minijax.jitting.compilation import compiled, place_to_run, program_of
-from minijax.jitting.primitive import check_operands
-from minijax.lax.reductions import lift
-from minijax.linearization.linearize import split_rules
+from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent_aval
+from minijax.jitting.compilation import compile_cached, loop_placement, trace_call
+from minijax.jitting.primitive import check_jaxpr_operands
+from minijax.lax.reductions import as_array_operand
+from minijax.linearization.linearize import partial_eval_rules
 from minijax.python_backend.codegen import python_rules
-from minijax.python_backend.codegen_rules import hand_over
+from minijax.python_backend.codegen_rules import assign_outputs
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_util import tree_map
 from minijax.rematerialization.jaxpr_transforms import (
-    dce_program,
-    jvp_program,
-    merge,
-    only,
-    partition,
-    split_program,
-    spread,
-    vmap_program,
+    batch_jaxpr,
+    dce_closed_jaxpr,
+    jvp_jaxpr,
+    merge_lists,
+    partial_eval_jaxpr,
+    partition_list,
+    scatter_by_mask,
+    select_where,
 )
 from minijax.reverse_mode.backward_pass import transpose_rules
 
 # while_loop: repetition until a condition fails, as an equation.
 
 while_p: Primitive = Primitive("while")
-program_primitives.add(while_p)
+higher_order_primitives.add(while_p)
 
 
-def parts_of_while(values, cond_nconsts, body_nconsts):
+def split_while_args(values, cond_nconsts, body_nconsts):
     """Return constants of the condition, constants of the body, and the carry."""
     end = cond_nconsts + body_nconsts
     return values[:cond_nconsts], values[cond_nconsts:end], values[end:]
 
 
-def while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+def while_shape_rule(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     """Return the types of the carry, after comparing them with what the body takes."""
-    *consts, carry = parts_of_while(avals, cond_nconsts, body_nconsts)
-    check_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
-    check_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])
+    *consts, carry = split_while_args(avals, cond_nconsts, body_nconsts)
+    check_jaxpr_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
+    check_jaxpr_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])
     return body_jaxpr.out_avals
 
 
 def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    placement = place_to_run(args, while_p, cond_jaxpr, body_jaxpr)
-    args = brought(args, placement.device)
-    cond_consts, body_consts, carry = parts_of_while(args, cond_nconsts, body_nconsts)
-    test = compiled(cond_jaxpr, placement=placement)
-    step = compiled(body_jaxpr, placement=placement)
+    placement = loop_placement(args, while_p, cond_jaxpr, body_jaxpr)
+    args = transfer_operands(args, placement.device)
+    cond_consts, body_consts, carry = split_while_args(args, cond_nconsts, body_nconsts)
+    test = compile_cached(cond_jaxpr, placement=placement)
+    step = compile_cached(body_jaxpr, placement=placement)
     while (going := test(*cond_consts, *carry)[0]).any():
         stepped = step(*body_consts, *carry)
         carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
-    return [of_type(lift(x), aval) for x, aval in zip(carry, body_jaxpr.out_avals)]
+    return [
+        convert_weak_type(as_array_operand(x), aval)
+        for x, aval in zip(carry, body_jaxpr.out_avals)
+    ]
 
 
 def _unless_done(going, old, new):
     """Return `new`, but `old` for those examples of a batch whose loop has ended."""
-    return choose(going, old, new) if going.ndim else new
+    return select_by_index(going, old, new) if going.ndim else new
 
 
-shape_rules[while_p] = while_shape
+shape_rules[while_p] = while_shape_rule
 impl_rules[while_p] = _while_impl
 
 
@@ -98,19 +101,19 @@ def _write_loop(cond_fun, body_fun, call):
     out_avals = body.closed.out_avals
     [in_tree] = call.args_tree.children()
     if len(out_avals) == len(call.avals):
-        leaves, changed = promote_weak(call.leaves, call.avals, out_avals)
+        leaves, changed = promote_weak_typed_inputs(call.leaves, call.avals, out_avals)
         if changed:
             call = FlatCall("while_loop", body_fun, (in_tree.unflatten(leaves),))
             test, body = _write_both(cond_fun, body_fun, call)
     results = body.out_tree, body.closed.out_avals
-    check_carry("while_loop", body_fun, in_tree, call.avals, *results)
+    check_carry_type("while_loop", body_fun, in_tree, call.avals, *results)
     return call.leaves, test, body
 
 
 def _write_both(cond_fun, body_fun, call):
-    test = program_of(FlatCall("while_loop", cond_fun, call.args), hoist=True)
+    test = trace_call(FlatCall("while_loop", cond_fun, call.args), hoist=True)
     _check_answer(test)
-    return test, program_of(call, hoist=True)
+    return test, trace_call(call, hoist=True)
 
 
 def _check_answer(test):
@@ -163,35 +166,35 @@ def while_loop(
 
 
 def _in_python(cond_fun, body_fun, carry):
-    carry = tree_map(lift, carry)
+    carry = tree_map(as_array_operand, carry)
     while cond_fun(carry):
-        carry = tree_map(lift, body_fun(carry))
+        carry = tree_map(as_array_operand, body_fun(carry))
     return carry
 
 
 def _bind_while(test, body, carry):
     """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
     condition, fixed = _fixed_carry(test, body)
-    kept, constants = partition(fixed, carry)
+    kept, constants = partition_list(fixed, carry)
     own, moving, _ = _places(test, fixed)
-    condition = rewired(condition, own + moving)
+    condition = closed_jaxpr_with_io(condition, own + moving)
     own, moving, still = _places(body, fixed)
-    results, _ = partition(fixed, range(len(carry)))
+    results, _ = partition_list(fixed, range(len(carry)))
     outs = while_p.bind(
         *[*test.captured, *constants, *body.captured, *kept],
         cond_nconsts=len(test.captured),
         cond_jaxpr=condition,
         body_nconsts=len(constants) + len(body.captured),
-        body_jaxpr=rewired(body.closed, still + own + moving, results),
+        body_jaxpr=closed_jaxpr_with_io(body.closed, still + own + moving, results),
     )
-    return merge(fixed, outs, map(lift, constants))
+    return merge_lists(fixed, outs, map(as_array_operand, constants))
 
 
 def _fixed_carry(test, body):
     """Return the condition, and for each part of the carry whether it is a constant."""
-    program, asked = dce_program(test.closed, (True,))
+    program, asked = dce_closed_jaxpr(test.closed, (True,))
     first = len(body.captured)
-    same = [place == first + i for i, place in enumerate(unchanged(body.closed))]
+    same = [place == first + i for i, place in enumerate(forwarded_inputs(body.closed))]
     fixed = [a and not b for a, b in zip(same, asked[len(test.captured) :])]
     return (program if any(fixed) else test.closed), fixed
 
@@ -199,7 +202,7 @@ def _fixed_carry(test, body):
 def _places(program, fixed):
     """Return where a program has what it captured, the moving and the fixed carry."""
     first = len(program.captured)
-    moving, still = partition(fixed, range(first, first + len(fixed)))
+    moving, still = partition_list(fixed, range(first, first + len(fixed)))
     return [*range(first)], [*moving], [*still]
 
 
@@ -223,11 +226,11 @@ def settle(step, flags):
 
 def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     counts = cond_nconsts, body_nconsts
-    *_, carry = parts_of_while(primals, *counts)
-    _, const_tangents, carry_tangents = parts_of_while(tangents, *counts)
+    *_, carry = split_while_args(primals, *counts)
+    _, const_tangents, carry_tangents = split_while_args(tangents, *counts)
     body, consts_move, moves = _moving_body(body_jaxpr, const_tangents, carry_tangents)
-    _, const_tangents = partition(consts_move, const_tangents)
-    _, carry_tangents = partition(moves, map(_written_out, carry, carry_tangents))
+    _, const_tangents = partition_list(consts_move, const_tangents)
+    _, carry_tangents = partition_list(moves, map(_written_out, carry, carry_tangents))
     avals = body.in_avals[len(body.in_avals) - len(carry_tangents) :]
     outs = while_p.bind(
         *[*primals[: sum(counts)], *const_tangents, *carry, *carry_tangents],
@@ -236,7 +239,7 @@ def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_j
         body_nconsts=body_nconsts + len(const_tangents),
         body_jaxpr=_consts_first(body, body_nconsts, len(carry), len(const_tangents)),
     )
-    return outs[: len(carry)], spread(moves, outs[len(carry) :])
+    return outs[: len(carry)], scatter_by_mask(moves, outs[len(carry) :])
 
 
 def _moving_body(body, const_tangents, carry_tangents):
@@ -244,8 +247,8 @@ def _moving_body(body, const_tangents, carry_tangents):
     flags = [tangent is not None for tangent in const_tangents]
     consts = tuple(flags)
     start = tuple([tangent is not None for tangent in carry_tangents])
-    moves = settle(lambda moves: jvp_program(body, consts + moves, moves)[1], start)
-    return jvp_program(body, consts + moves, moves)[0], consts, moves
+    moves = settle(lambda moves: jvp_jaxpr(body, consts + moves, moves)[1], start)
+    return jvp_jaxpr(body, consts + moves, moves)[0], consts, moves
 
 
 jvp_rules[while_p] = _while_jvp
@@ -253,7 +256,7 @@ jvp_rules[while_p] = _while_jvp
 
 def _ignoring(closed, avals):
     """Return a program with further inputs at its end, which it ignores."""
-    return rewired(closed, [*range(len(closed.invars)), *avals])
+    return closed_jaxpr_with_io(closed, [*range(len(closed.invars)), *avals])
 
 
 def _consts_first(body, num_consts, num_carry, num_tangents):
@@ -261,32 +264,34 @@ def _consts_first(body, num_consts, num_carry, num_tangents):
     places, front = [*range(len(body.invars))], num_consts + num_carry
     tangents = places[front : front + num_tangents]
     carry = places[num_consts:front] + places[front + num_tangents :]
-    return rewired(body, places[:num_consts] + tangents + carry)
+    return closed_jaxpr_with_io(body, places[:num_consts] + tangents + carry)
 
 
 def _written_out(primal, tangent):
-    return zeros_like_tangent(primal) if tangent is None else tangent
+    return zeros_like_tangent_aval(primal) if tangent is None else tangent
 
 
 def _while_vmap(axis, args, dims, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     counts = cond_nconsts, body_nconsts
-    test_dims, body_dims, carry_dims = parts_of_while(tuple(dims), *counts)
+    test_dims, body_dims, carry_dims = split_while_args(tuple(dims), *counts)
     mapped = _mapped_carry(axis, body_jaxpr, body_dims, carry_dims)
-    _, [pred_dim] = vmap_program(cond_jaxpr, axis, test_dims + _at(0, mapped))
+    _, [pred_dim] = batch_jaxpr(cond_jaxpr, axis, test_dims + _at(0, mapped))
     if pred_dim is None:
         places = _at(cond_jaxpr.out_avals[0].ndim, mapped)
     else:
-        refuse_io("a loop that ends for each by itself", cond_jaxpr, body_jaxpr)
+        raise_if_io_effect(
+            "a loop that ends for each by itself", cond_jaxpr, body_jaxpr
+        )
         pred_dim, places = 0, (0,) * len(mapped)
-    *_, carry = parts_of_while(args, *counts)
+    *_, carry = split_while_args(args, *counts)
     spots = zip(carry, carry_dims, places)
     outs = while_p.bind(
         *args[: sum(counts)],
-        *[place_axis(x, dim, place, axis.size) for x, dim, place in spots],
+        *[move_bdim(x, dim, place, axis.size) for x, dim, place in spots],
         cond_nconsts=cond_nconsts,
-        cond_jaxpr=vmap_program_at(cond_jaxpr, axis, test_dims + places, (pred_dim,)),
+        cond_jaxpr=batch_jaxpr_axes(cond_jaxpr, axis, test_dims + places, (pred_dim,)),
         body_nconsts=body_nconsts,
-        body_jaxpr=vmap_program_at(body_jaxpr, axis, body_dims + places, places),
+        body_jaxpr=batch_jaxpr_axes(body_jaxpr, axis, body_dims + places, places),
     )
     return outs, list(places)
 
@@ -295,7 +300,7 @@ def _mapped_carry(axis, body, body_dims, carry_dims):
     """Return for each part of the carry whether it is mapped in some round."""
 
     def step(mapped):
-        return _are_mapped(vmap_program(body, axis, body_dims + _at(0, mapped))[1])
+        return _are_mapped(batch_jaxpr(body, axis, body_dims + _at(0, mapped))[1])
 
     return settle(step, _are_mapped(carry_dims))
 
@@ -315,7 +320,7 @@ def write_while(writer, eqn, operands, results):
     """Write a loop; where examples stop at different steps, each keeps its carry."""
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    test_consts, consts, carry = parts_of_while(operands, *counts)
+    test_consts, consts, carry = split_while_args(operands, *counts)
     state = [writer.name("carry") if name == "_" else name for name in results]
     writer.assign(state, carry)
     [pred] = test.out_avals
@@ -330,7 +335,7 @@ def write_while(writer, eqn, operands, results):
                 f"np.where({_with_axes(going, rank)}, {new}, {old})"
                 for new, old, rank in zip(stepped, state, ranks)
             ]
-        hand_over(writer, body, stepped, state)
+        assign_outputs(writer, body, stepped, state)
 
 
 def _with_axes(going, count):
@@ -347,14 +352,14 @@ def _while_split(split, primitive, args, on_tape, params):
     later, loop = _known_loop(tuple(on_tape), **params)
     if loop is None:
         return tape_outs
-    known_args, _ = partition(later, args)
+    known_args, _ = partition_list(later, args)
     with set_current_trace(split.parent):
         known_outs = while_p.bind(*known_args, **loop)
     later = later[len(later) - len(tape_outs) :]
-    return merge(later, known_outs, only(later, tape_outs))
+    return merge_lists(later, known_outs, select_where(later, tape_outs))
 
 
-split_rules[while_p] = _while_split
+partial_eval_rules[while_p] = _while_split
 
 
 def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
@@ -362,15 +367,15 @@ def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 
     The loop is the parameters of its equation; None if nothing is left of it.
     """
-    parts = parts_of_while(on_tape, cond_nconsts, body_nconsts)
+    parts = split_while_args(on_tape, cond_nconsts, body_nconsts)
     test_later, body_later, carry_later = parts
 
     def split_body(later):
-        return split_program(body_jaxpr, body_later + later, later)
+        return partial_eval_jaxpr(body_jaxpr, body_later + later, later)
 
     carry_later = settle(lambda later: split_body(later).out_on_tape, carry_later)
     later = test_later + body_later + carry_later
-    test = split_program(cond_jaxpr, test_later + carry_later)
+    test = partial_eval_jaxpr(cond_jaxpr, test_later + carry_later)
     if test.out_on_tape[0] or all(carry_later):
         return later, None
     body = split_body(carry_later).known
@@ -379,7 +384,7 @@ def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
         "cond_nconsts": test_later.count(False),
         "cond_jaxpr": test.known,
         "body_nconsts": body_later.count(False),
-        "body_jaxpr": rewired(body, range(len(body.invars)), results),
+        "body_jaxpr": closed_jaxpr_with_io(body, range(len(body.invars)), results),
     }
 
 

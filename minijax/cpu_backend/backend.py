@@ -6,21 +6,21 @@
 from itertools import repeat
 from typing import NamedTuple
 
-from minijax._lazy import collector_at_rest
+from minijax._lazy import without_gc
 from minijax.arrays.array import ArrayImpl
 from minijax.cpu_backend.program_codegen import (
-    SMALL,
+    SMALL_LOCAL_BYTES,
     Executable,
-    ProgramText,
-    Repeat,
-    address_of,
-    inputs_of,
-    results_of,
+    ProgramEmitter,
+    ScanStep,
+    data_pointer,
+    emit_program_steps,
+    input_buffers,
+    output_buffers,
+    pointer_table,
     step_passes,
-    table,
-    typed,
-    with_own_results,
-    write_steps,
+    typed_argument,
+    unalias_outputs,
 )
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
@@ -28,22 +28,25 @@ from minijax.jitting.stages import nbytes
 from minijax.kernels.builder import Buffer
 from minijax.kernels.lowering import Launch, cpu_rules, jaxpr_passes, lower, step_kinds
 from minijax.llvm.targets import current_target, kernel_function
-from minijax.memory.allocator import scratch
-from minijax.memory.buffer_assignment import plan
-from minijax.rematerialization.jaxpr_transforms import partition
+from minijax.memory.allocator import scratch_bytes
+from minijax.memory.buffer_assignment import plan_memory
+from minijax.rematerialization.jaxpr_transforms import partition_list
 
 # What writes the steps of programs: the call of a kernel, and loops.
 
 
-def write_launch(f, step):
+def emit_launch(f, step):
     """Write the call of a kernel."""
-    name = kernel_named(f.program, step.kernel)
+    name = intern_kernel(f.program, step.kernel)
     pairs = zip(step.kernel.parameters, step.buffers)
-    args = [typed(f, f.address(buffer), parameter.dtype) for parameter, buffer in pairs]
+    args = [
+        typed_argument(f, f.address(buffer), parameter.dtype)
+        for parameter, buffer in pairs
+    ]
     f.line(f"call void {name}({', '.join(args)})")
 
 
-def kernel_named(program, kernel):
+def intern_kernel(program, kernel):
     """Return the name of a kernel's function; the same text is written once."""
     text = str(kernel)
     if text not in program.kernels:
@@ -55,10 +58,10 @@ def kernel_named(program, kernel):
     return program.kernels[text]
 
 
-step_kinds.write_by(Launch, write_launch)
+step_kinds.write_by(Launch, emit_launch)
 
 
-class State(NamedTuple):
+class CarryBuffers(NamedTuple):
     """The buffers of one state of a loop.
 
     Attributes:
@@ -72,26 +75,30 @@ class State(NamedTuple):
     result: Buffer
 
 
-class Carry(NamedTuple):
+class CarryLayout(NamedTuple):
     """How the states of a loop go through it.
 
     A small state is a local variable, and the next state another one, which is copied
     at the end of each turn. Of a large state, the addresses of the two are exchanged.
 
     Attributes:
-      large, small: lists of `State`.
+      large, small: lists of `CarryBuffers`.
     """
 
     large: list
     small: list
 
 
-def carry_of(f, body, step):
-    """Return the `Carry` of a loop; a state is small while there is room for two."""
+def carry_layout(f, body, step):
+    """Return the `CarryLayout` of a loop; a state is small if there is room for two."""
     rows = zip(body.inputs, body.outputs, step.starts, step.results)
-    states = [State(*row) for row in rows]
+    states = [CarryBuffers(*row) for row in rows]
     sizes = [nbytes(state.now) for state in states]
-    return Carry(*partition([n <= SMALL and f.takes(2 * n) for n in sizes], states))
+    return CarryLayout(
+        *partition_list(
+            [n <= SMALL_LOCAL_BYTES and f.takes(2 * n) for n in sizes], states
+        )
+    )
 
 
 def copy_if_apart(f, to, source, buffer):
@@ -105,7 +112,7 @@ def copy_if_apart(f, to, source, buffer):
     f.start(done)
 
 
-def begin(f, carry):
+def emit_carry_begin(f, carry):
     """Write what comes before; return the addresses that go through the loop."""
     for state in carry.small:
         f.addresses[state.now] = f.variable(state.now)
@@ -115,20 +122,20 @@ def begin(f, carry):
     return [("i8*", f.address(buffer)) for buffer in ends]
 
 
-def enter(f, carry, names):
+def emit_carry_enter(f, carry, names):
     """Give the states of this turn, and the next ones, their addresses."""
     for state, *pair in zip(carry.large, names[::2], names[1::2]):
         f.addresses |= zip((state.now, state.following), pair)
 
 
-def advance(f, carry, names):
+def emit_carry_advance(f, carry, names):
     """Write the end of a turn; return the addresses for the next one."""
     for state in carry.small:
         f.copy(f.addresses[state.now], f.addresses[state.following], state.now)
     return [name for pair in zip(names[1::2], names[::2]) for name in pair]
 
 
-def finish(f, carry, names):
+def emit_carry_end(f, carry, names):
     """Write what copies the last states to where the results are."""
     for state in carry.small:
         f.copy(f.address(state.result), f.addresses[state.now], state.now)
@@ -136,20 +143,20 @@ def finish(f, carry, names):
         copy_if_apart(f, f.address(state.result), name, state.now)
 
 
-def write_repeat(f, step):
+def emit_repeat(f, step):
     """Write a loop with a known number of turns."""
-    carry = carry_of(f, step.body, step)
-    starts = begin(f, carry)
+    carry = carry_layout(f, step.body, step)
+    starts = emit_carry_begin(f, carry)
     arrays = [f.address(array) for array in (*step.xs, *step.ys)]
 
     def turn(index, names):
-        enter(f, carry, names)
+        emit_carry_enter(f, carry, names)
         enter_rows(f, step, arrays, index)
-        write_steps(f, step.body.steps)
-        return advance(f, carry, names)
+        emit_program_steps(f, step.body.steps)
+        return emit_carry_advance(f, carry, names)
 
     ends = f.loop(step.length, starts, turn) if step.length else [x for _, x in starts]
-    finish(f, carry, ends)
+    emit_carry_end(f, carry, ends)
 
 
 def enter_rows(f, step, arrays, turn):
@@ -163,7 +170,7 @@ def enter_rows(f, step, arrays, turn):
         f.addresses[row] = f.offset(array, distance)
 
 
-step_kinds.write_by(Repeat, write_repeat)
+step_kinds.write_by(ScanStep, emit_repeat)
 
 
 # The backend "cpu": a program is one function of machine code.
@@ -182,22 +189,22 @@ class CPUProgram(Executable):
       text: what LLVM is given.
     """
 
-    @collector_at_rest
+    @without_gc
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()
-        fused = fuse(with_own_results(lower(self.simplified, cpu_rules)))
+        fused = fuse(unalias_outputs(lower(self.simplified, cpu_rules)))
         self.lowered = step_passes.value(fused)
-        self.plan = plan(self.lowered, donated)
-        self.load(ProgramText(self.plan, self.target))
+        self.plan = plan_memory(self.lowered, donated)
+        self.load(ProgramEmitter(self.plan, self.target))
 
     def __call__(self, *args):
         """Return the list of results."""
-        inputs = inputs_of(self.plan, args)
-        results = results_of(self.plan, self.out_avals, inputs)
-        arena = scratch(self.plan.arena)
-        memory = table(map(address_of, [*inputs, *results]))
-        if self.function(memory, address_of(arena), self.context_of_call()):
+        inputs = input_buffers(self.plan, args)
+        results = output_buffers(self.plan, self.out_avals, inputs)
+        arena = scratch_bytes(self.plan.arena)
+        memory = pointer_table(map(data_pointer, [*inputs, *results]))
+        if self.function(memory, data_pointer(arena), self.context_of_call()):
             self.host.raise_error()
         return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
 

@@ -11,31 +11,42 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.numerics import longer, wide
+from minijax.arrays.numerics import cumulative_accumulator_dtype, sum_accumulator_dtype
 from minijax.control_flow.conditionals import cond_p
-from minijax.control_flow.while_loops import parts_of_while, while_p
-from minijax.cpu_backend.backend import advance, begin, carry_of, enter, finish
+from minijax.control_flow.while_loops import split_while_args, while_p
+from minijax.cpu_backend.backend import (
+    carry_layout,
+    emit_carry_advance,
+    emit_carry_begin,
+    emit_carry_end,
+    emit_carry_enter,
+)
 from minijax.cpu_backend.program_codegen import (
     buffer_names,
-    carried,
-    inner_text,
-    nested,
+    carry_views,
+    emit_program_steps,
+    lower_nested,
+    nested_runner,
+    nested_text,
     new_buffers,
-    runner,
-    sources,
-    typed,
-    write_steps,
+    source_buffers,
+    typed_argument,
 )
-from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, stretched
+from minijax.kernels.builder import (
+    Buffer,
+    KernelBuilder,
+    UnsupportedKernel,
+    broadcast_view,
+)
 from minijax.kernels.lowering import (
     LoweredProgram,
     StepKind,
-    cost_of_program,
     kernel_rules,
+    program_cost,
     step_kinds,
 )
-from minijax.llvm.instructions import type_in_memory
-from minijax.memory.buffer_assignment import captured
+from minijax.llvm.instructions import llvm_memory_type
+from minijax.memory.buffer_assignment import captured_buffers
 from minijax.scans.loops import scan
 
 # Conditionals and while loops as steps: their classes, rules, runners and texts.
@@ -67,7 +78,9 @@ class Branch(NamedTuple):
     @property
     def reads(self):
         """The buffers that the step reads."""
-        inside = [buffer for branch in self.branches for buffer in captured(branch)]
+        inside = [
+            buffer for branch in self.branches for buffer in captured_buffers(branch)
+        ]
         return [self.index, *inside]
 
     def with_programs(self, new):
@@ -75,7 +88,7 @@ class Branch(NamedTuple):
         return self._replace(branches=list(new))
 
     def __str__(self):
-        return inner_text(
+        return nested_text(
             f"{buffer_names(self.results)} = branch {self.index.name}", self.branches
         )
 
@@ -87,10 +100,10 @@ def lower_cond(lowering, eqn, index, *operands):
         return lowering.program(branches[int(index.source)], operands)
     avals = branches[0].out_avals
     writers = [partial(lowering.program, branch, operands) for branch in branches]
-    programs = [nested(lowering, [], write) for write in writers]
+    programs = [lower_nested(lowering, [], write) for write in writers]
     results = new_buffers(lowering, avals)
     index = lowering.in_its_buffer(index)
-    lowering.steps.append(Branch(index.source, programs, sources(results)))
+    lowering.steps.append(Branch(index.source, programs, source_buffers(results)))
     return results
 
 
@@ -99,7 +112,7 @@ kernel_rules[cond_p] = lower_cond
 
 def branched(program, step):
     """Return a function of the memory that runs one of several programs."""
-    branches = [runner(program, branch) for branch in step.branches]
+    branches = [nested_runner(program, branch) for branch in step.branches]
 
     def run(memory):
         [index] = memory[step.index].view(step.index.dtype)
@@ -110,13 +123,15 @@ def branched(program, step):
 
 def cost_of_branch(step):
     """Return, of each cost, that of the branch where it is largest."""
-    return reduce(or_, map(cost_of_program, step.branches))
+    return reduce(or_, map(program_cost, step.branches))
 
 
-def write_branch(f, step):
+def emit_branch(f, step):
     """Write a choice; the last branch is run for every other number."""
-    kind = type_in_memory(step.index.dtype)
-    index = f.emit(f"load {kind}, {typed(f, f.address(step.index), step.index.dtype)}")
+    kind = llvm_memory_type(step.index.dtype)
+    index = f.emit(
+        f"load {kind}, {typed_argument(f, f.address(step.index), step.index.dtype)}"
+    )
     results, done = list(map(f.address, step.results)), f.label("chosen")
     labels = [f.label("branch") for _ in step.branches]
     cases = [f"{kind} {n}, label %{to}" for n, to in enumerate(labels[:-1])]
@@ -124,12 +139,12 @@ def write_branch(f, step):
     for label, branch in zip(labels, step.branches):
         f.start(label)
         f.addresses |= zip(branch.outputs, results)
-        write_steps(f, branch.steps)
+        emit_program_steps(f, branch.steps)
         f.line(f"br label %{done}")
     f.start(done)
 
 
-step_kinds[Branch] = StepKind(branched, cost_of_branch, write_branch)
+step_kinds[Branch] = StepKind(branched, cost_of_branch, emit_branch)
 
 
 class While(NamedTuple):
@@ -165,7 +180,7 @@ class While(NamedTuple):
     @property
     def reads(self):
         """The buffers that the step reads."""
-        inside = [buffer for part in self.programs for buffer in captured(part)]
+        inside = [buffer for part in self.programs for buffer in captured_buffers(part)]
         return [*self.starts, *inside]
 
     def with_programs(self, new):
@@ -174,14 +189,14 @@ class While(NamedTuple):
 
     def __str__(self):
         head = f"{buffer_names(self.results)} = while {buffer_names(self.starts)}"
-        return inner_text(head, self.programs)
+        return nested_text(head, self.programs)
 
 
 def lower_while(lowering, eqn, *operands):
     """Lower a loop that runs as long as a condition holds."""
     [pred], params = eqn.params["cond_jaxpr"].out_avals, eqn.params
     counts = params["cond_nconsts"], params["body_nconsts"]
-    test_consts, body_consts, carry = parts_of_while(operands, *counts)
+    test_consts, body_consts, carry = split_while_args(operands, *counts)
 
     def test(state):
         return lowering.program(params["cond_jaxpr"], [*test_consts, *state])
@@ -207,11 +222,13 @@ def lower_while(lowering, eqn, *operands):
 
 
 def _lower_while(lowering, carry, avals, test, advance):
-    starts, states = carried(lowering, carry, avals)
-    going = nested(lowering, states, lambda: test(states))
-    body = nested(lowering, states, lambda: advance(states))
+    starts, states = carry_views(lowering, carry, avals)
+    going = lower_nested(lowering, states, lambda: test(states))
+    body = lower_nested(lowering, states, lambda: advance(states))
     results = new_buffers(lowering, avals)
-    lowering.steps.append(While(going, body, sources(starts), sources(results)))
+    lowering.steps.append(
+        While(going, body, source_buffers(starts), source_buffers(results))
+    )
     return results
 
 
@@ -228,7 +245,7 @@ def _any(lowering, going):
 def _chosen(lowering, going, new, old, aval):
     """Add a step that takes the new state of examples that go on, and else the old."""
     k = KernelBuilder("go_on", aval.shape)
-    which = stretched(going, aval.shape, range(len(going.shape)))
+    which = broadcast_view(going, aval.shape, range(len(going.shape)))
     x = k.select(*map(k.load, (which, new, old)))
     return lowering.launch(k, x, aval)
 
@@ -238,7 +255,7 @@ kernel_rules[while_p] = lower_while
 
 def repeated_while(program, step):
     """Return a function of the memory that runs a program while a condition holds."""
-    test, body = runner(program, step.test), runner(program, step.body)
+    test, body = nested_runner(program, step.test), nested_runner(program, step.body)
     states = step.body.inputs
 
     def run(memory):
@@ -252,13 +269,13 @@ def repeated_while(program, step):
 
 def cost_of_while(step):
     """Return the costs of one turn of a loop, as the number of turns is not known."""
-    return cost_of_program(step.test) + cost_of_program(step.body)
+    return program_cost(step.test) + program_cost(step.body)
 
 
-def write_while(f, step):
+def emit_while(f, step):
     """Write a loop that goes on as long as its test says so."""
-    carry, [going] = carry_of(f, step.body, step), step.test.outputs
-    first, before = begin(f, carry), f.label("before")
+    carry, [going] = carry_layout(f, step.body, step), step.test.outputs
+    first, before = emit_carry_begin(f, carry), f.label("before")
     f.addresses[going] = f.variable(going)
     f.line(f"br label %{before}")
     f.start(before)
@@ -266,23 +283,23 @@ def write_while(f, step):
     f.line(f"br label %{head}")
     f.start(head)
     mark, names = len(f.lines), [f.name("c") for _ in first]
-    enter(f, carry, names)
-    write_steps(f, step.test.steps)
+    emit_carry_enter(f, carry, names)
+    emit_program_steps(f, step.test.steps)
     found = f.emit(f"load i8, i8* {f.addresses[going]}")
     f.line(f"br i1 {f.emit(f'icmp ne i8 {found}, 0')}, label %{turn}, label %{done}")
     f.start(turn)
-    write_steps(f, step.body.steps)
-    following = advance(f, carry, names)
+    emit_program_steps(f, step.body.steps)
+    following = emit_carry_advance(f, carry, names)
     f.line(f"br label %{head}")
     f.lines[mark:mark] = [
         f"  {name} = phi i8* [ {start}, %{before} ], [ {then}, %{f.block} ]"
         for name, (_, start), then in zip(names, first, following)
     ]
     f.start(done)
-    finish(f, carry, names)
+    emit_carry_end(f, carry, names)
 
 
-step_kinds[While] = StepKind(repeated_while, cost_of_while, write_while)
+step_kinds[While] = StepKind(repeated_while, cost_of_while, emit_while)
 
 
 # The kernel rule of a running total that is no fold: a loop with a state.
@@ -291,8 +308,12 @@ step_kinds[While] = StepKind(repeated_while, cost_of_while, write_while)
 def lower_running_total(lowering, eqn, operand):
     """Lower `cumlogsumexp` as the program of a loop."""
     aval = eqn.outvars[0].aval
-    if wide(aval.dtype) != aval.dtype or aval.dtype.kind == "c" or not aval.size:
-        raise NoKernel("totals of another dtype")
+    if (
+        sum_accumulator_dtype(aval.dtype) != aval.dtype
+        or aval.dtype.kind == "c"
+        or not aval.size
+    ):
+        raise UnsupportedKernel("totals of another dtype")
     return lowering.function(partial(running_total, **eqn.params), [operand])
 
 
@@ -300,7 +321,7 @@ def running_total(x, axis, reverse):
     """Return the list of the running total: rows along an axis, one in each turn."""
     order = [axis, *(k for k in range(x.ndim) if k != axis)]
     rows = lax.transpose(x, order)
-    start = lax.full(rows.shape[1:], -np.inf, longer(x.dtype))
+    start = lax.full(rows.shape[1:], -np.inf, cumulative_accumulator_dtype(x.dtype))
     _, totals = scan(next_total, start, rows, reverse=reverse)
     return [lax.transpose(totals, [order.index(k) for k in range(x.ndim)])]
 

@@ -5,11 +5,20 @@
 
 from time import perf_counter_ns
 
-from minijax.cpu_backend.program_codegen import ProgramText, hosted_buffers, profiler
-from minijax.kernels.lowering import KernelProgram, LoweredProgram, Lowering, step_kinds
+from minijax.cpu_backend.program_codegen import (
+    ProgramEmitter,
+    host_call_buffers,
+    profiler,
+)
+from minijax.kernels.lowering import (
+    KernelProgram,
+    LoweredProgram,
+    LoweringContext,
+    step_kinds,
+)
 from minijax.llvm.targets import TargetLibrary
-from minijax.memory.allocator import scratch
-from minijax.memory.buffer_assignment import plan
+from minijax.memory.allocator import scratch_bytes
+from minijax.memory.buffer_assignment import plan_memory
 
 
 class Profile(KernelProgram):
@@ -34,11 +43,13 @@ class Profile(KernelProgram):
     def compile(self, kernels):
         """Return functions of the memory for the steps with a text, by their ids."""
         steps = {id(step): step for step in self.lowered.walk() if is_written(step)}
-        text = ProgramText(plan(LoweredProgram([], [], [], [])), self.executable.target)
+        text = ProgramEmitter(
+            plan_memory(LoweredProgram([], [], [], [])), self.executable.target
+        )
         text.locations.workspaces.update(dict.fromkeys(steps, 0))
         for number, step in steps.items():
             name = f"step_{number}"
-            text.function(name, [step], hosted_buffers(step), linkage="")
+            text.function(name, [step], host_call_buffers(step), linkage="")
         library = TargetLibrary(str(text), self.executable.target)
         return {number: by_itself(step, library) for number, step in steps.items()}
 
@@ -76,9 +87,9 @@ def is_written(step):
 
 def by_itself(step, library):
     """Return a function of the memory that calls the function of a step."""
-    buffers = hosted_buffers(step)
+    buffers = host_call_buffers(step)
     function = library.function(f"step_{id(step)}", 3 + len(buffers))
-    arena = scratch(getattr(step, "workspace", 0))
+    arena = scratch_bytes(getattr(step, "workspace", 0))
 
     def run(memory):
         places = [memory[buffer].ctypes.data for buffer in buffers]
@@ -95,7 +106,7 @@ def name_of_step(step):
 profiler.value = Profile
 
 
-class Sources(Lowering):
+class SourceLineLowering(LoweringContext):
     """A lowering that notes for which line of the user each buffer was made."""
 
     def __init__(self):
@@ -118,6 +129,6 @@ class Sources(Lowering):
 
 def lines_of(closed):
     """Return, by the names of its buffers, the lines that a program comes from."""
-    sources = Sources()
+    sources = SourceLineLowering()
     sources.program(closed, [sources.allocate(aval) for aval in closed.in_avals])
     return sources.lines

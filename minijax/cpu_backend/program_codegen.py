@@ -25,48 +25,52 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.array import asbuffer
-from minijax.jaxprs.types import Latest
-from minijax.jitting.stages import BYTES, FLOPS, TRANSCENDENTALS, nbytes
-from minijax.kernels.builder import Buffer, KernelBuilder, whole
+from minijax.jaxprs.types import Hook
+from minijax.jitting.stages import BYTES_ACCESSED, FLOPS, TRANSCENDENTALS, nbytes
+from minijax.kernels.builder import Buffer, KernelBuilder, contiguous_view
 from minijax.kernels.lowering import (
+    BufferAllocations,
     Launch,
     LoweredProgram,
-    Memory,
     StepKind,
-    cost_of_program,
-    fills_a_buffer,
+    is_contiguous,
     kernel_rules,
+    program_cost,
     step_kinds,
 )
 from minijax.llvm.compiler import object_code
 from minijax.llvm.instructions import (
-    CALLED_ONLY,
-    LLVMFunction,
-    pointer_to,
-    type_in_memory,
+    NOINLINE,
+    FunctionBuilder,
+    llvm_memory_type,
+    pointer_type,
 )
 from minijax.llvm.targets import TargetLibrary
-from minijax.memory.aliasing import Place
-from minijax.memory.allocator import empty, given, settled
-from minijax.memory.buffer_assignment import captured, memory_stats
+from minijax.memory.aliasing import BufferLocation
+from minijax.memory.allocator import as_aligned, donated_buffer, pooled_empty
+from minijax.memory.buffer_assignment import captured_buffers, memory_stats
 from minijax.scans.scan import scan_p
-from minijax.scans.step import groups
+from minijax.scans.step import split_list_by_sizes
 
 # Where the steps of a program find their buffers: one answer for all nested plans.
 
 
-def walk(steps):
+def walk_steps(steps):
     """Yield steps, and all those within them."""
     return LoweredProgram([], [], [], steps).walk()
 
 
-FEW = 3  # buffers of a call; LLVM is slow where many addresses are known at once
+MAX_CONSTANT_ADDRESSES = (
+    3  # buffers of a call; LLVM is slow where many addresses are known at once
+)
 
 
-def calls(step):
+def call_count(step):
     """Return how many calls it takes to do a step; one of many buffers is as many."""
-    simple = [inner for inner in walk([step]) if not inner.programs]
-    return sum([max(1, len({*x.reads, *x.writes}) // FEW) for x in simple])
+    simple = [inner for inner in walk_steps([step]) if not inner.programs]
+    return sum(
+        [max(1, len({*x.reads, *x.writes}) // MAX_CONSTANT_ADDRESSES) for x in simple]
+    )
 
 
 class Locations:
@@ -93,7 +97,7 @@ class Locations:
     def _add(self, plan, start):
         for buffer, (kind, number) in plan.places.items():
             number += start if kind == "arena" else 0
-            self.places[buffer] = Place(kind, number)
+            self.places[buffer] = BufferLocation(kind, number)
         for pairs in plan.in_place.values():
             self.first.update((new, old) for old, new in pairs)
         for number, offset in plan.workspaces.items():
@@ -104,7 +108,7 @@ class Locations:
 
     def uses(self, steps):
         """Return how often steps name each buffer, or one that is written over it."""
-        named = [buffer for s in walk(steps) for buffer in (*s.reads, *s.writes)]
+        named = [buffer for s in walk_steps(steps) for buffer in (*s.reads, *s.writes)]
         return Counter(self.first.get(buffer, buffer) for buffer in named)
 
 
@@ -112,35 +116,43 @@ class Locations:
 
 # A temporary with at most so many bytes is a local variable of its function, as long
 # as these take no more of the stack than that; a function called by it has half of it.
-SMALL, STACK = 256, 2**15
+SMALL_LOCAL_BYTES, MAX_STACK_BYTES = 256, 2**15
 
 # So many kernels are called by one function at most; LLVM is slow on long functions.
-LONGEST = 200
+MAX_CALLS_PER_FUNCTION = 200
 
 # The copies of elementary functions, and those of kernels, come to no more lines than
-# that; `MORE` times as many where there are loops, or, for functions, long arrays.
-INLINED, COPIED, MORE, LONG = 160, 750, 4, 2**15
+# that; `LOOP_INLINE_FACTOR` times as many where there are loops, or, for functions,
+# long arrays.
+(
+    MAX_INLINED_FUNCTION_LINES,
+    MAX_INLINED_KERNEL_LINES,
+    LOOP_INLINE_FACTOR,
+    LONG_ARRAY_ELEMENTS,
+) = 160, 750, 4, 2**15
 
 # LLVM takes as long for a function that is empty as for so many lines.
 FRAME = 20
 
-CALLED = re.compile(r" call [^@\n]*@([\w.]+)\(")  # begins with letters to look for
+CALL_PATTERN = re.compile(
+    r" call [^@\n]*@([\w.]+)\("
+)  # begins with letters to look for
 
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
 
-class StepsText(LLVMFunction):
+class StepsEmitter(FunctionBuilder):
     """The text of a function that does some steps, in the making.
 
     Attributes:
-      program: the `ProgramText`.
+      program: the `ProgramEmitter`.
       head: lines that come first.
       addresses: from buffers to the names of their addresses.
       stack, room: how many bytes its variables may take, and may still take.
       shared: memory that steps use in turn, from names to sizes.
     """
 
-    def __init__(self, program, steps, buffers, stack=STACK):
+    def __init__(self, program, steps, buffers, stack=MAX_STACK_BYTES):
         super().__init__()
         self.stack = self.room = stack
         self.shared = {}
@@ -154,7 +166,7 @@ class StepsText(LLVMFunction):
 
     def _may_be_local(self, buffer):
         arena = buffer in self.places and self.places[buffer].kind == "arena"
-        return arena and nbytes(buffer) <= SMALL
+        return arena and nbytes(buffer) <= SMALL_LOCAL_BYTES
 
     def parameters(self, buffers):
         """Return the parameters of the function, with the addresses of buffers."""
@@ -254,9 +266,9 @@ class StepsText(LLVMFunction):
         self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
 
 
-def typed(f, address, dtype):
+def typed_argument(f, address, dtype):
     """Return an address as an argument, with its type."""
-    kind = pointer_to(type_in_memory(dtype))
+    kind = pointer_type(llvm_memory_type(dtype))
     if kind == "i8*":
         return f"i8* {address}"
     return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
@@ -264,7 +276,7 @@ def typed(f, address, dtype):
 
 def call_counts(functions):
     """Return how often functions are called by others, by their names."""
-    return Counter(CALLED.findall("\n".join(functions)))
+    return Counter(CALL_PATTERN.findall("\n".join(functions)))
 
 
 def called_or_copied(text, often):
@@ -277,7 +289,7 @@ def may_be_copied(text):
     return " alwaysinline" in text.partition("\n")[0]
 
 
-def within_budget(functions, counts, budget):
+def inline_candidates(functions, counts, budget):
     """Return texts of functions of which only the shortest are copied into callers."""
     left, found = budget, [*functions]
     for place in sorted(range(len(found)), key=lambda n: found[n].count("\n")):
@@ -289,18 +301,18 @@ def within_budget(functions, counts, budget):
     return found
 
 
-def marked(functions):
+def mark_tail_calls(functions):
     """Return the lines with calls for the last vectors of rows."""
     lines = [line for text in functions for line in text.split("\n")]
-    return [line for line in lines if line.endswith(CALLED_ONLY)]
+    return [line for line in lines if line.endswith(NOINLINE)]
 
 
 def without_marks(functions):
     """Return texts in which calls for the last vectors of rows are like all others."""
-    return [text.replace(f"){CALLED_ONLY}\n", ")\n") for text in functions]
+    return [text.replace(f"){NOINLINE}\n", ")\n") for text in functions]
 
 
-def inlined(needed, functions, counts, budget):
+def inline_functions(needed, functions, counts, budget):
     """Return the texts of elementary functions and of those that call them.
 
     Args:
@@ -312,7 +324,7 @@ def inlined(needed, functions, counts, budget):
     lines = {x: text.count("\n") for x, text in needed.items() if may_be_copied(text)}
     if sum([lines[x] * (counts[x] - 1) for x in lines]) <= budget:
         return [*needed.values()], without_marks(functions)
-    less = call_counts(marked(functions))
+    less = call_counts(mark_tail_calls(functions))
     copies = {x: lines[x] * (counts[x] - less[x]) for x in lines}
     found = {**needed}
     for name in sorted(copies, key=copies.__getitem__):
@@ -321,31 +333,31 @@ def inlined(needed, functions, counts, budget):
     return [*found.values()], functions
 
 
-def parted(steps):
+def split_by_call_count(steps):
     """Return steps as lists, with as many calls in each as one function may have."""
     parts, count = [[]], 0
     for step in steps:
-        count += calls(step)
-        if count > LONGEST and parts[-1]:
+        count += call_count(step)
+        if count > MAX_CALLS_PER_FUNCTION and parts[-1]:
             parts.append([])
-            count = calls(step)
+            count = call_count(step)
         parts[-1].append(step)
     return parts
 
 
-def write_elsewhere(f, steps):
+def emit_outlined(f, steps):
     """Write steps in a function of their own, and its call."""
-    inner = StepsText(f.program, steps, [], f.stack // 2)
+    inner = StepsEmitter(f.program, steps, [], f.stack // 2)
     named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
     handed = {buffer for buffer in f.addresses if buffer not in f.places}
     shared = [buffer for buffer in named if buffer in f.local or buffer in handed]
     name = f"part{len(f.program.functions)}"
     args = "".join(f", i8* {f.address(buffer)}" for buffer in shared)
     f.program.function(name, steps, shared, f.stack // 2)
-    call_elsewhere(f, name, args)
+    emit_outlined_call(f, name, args)
 
 
-def call_elsewhere(f, name, more=""):
+def emit_outlined_call(f, name, more=""):
     """Write the call of a function that does some steps."""
     args, status = f"i8** %memory, i8* %arena, i8** %context{more}", f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
@@ -355,9 +367,12 @@ def call_elsewhere(f, name, more=""):
 # Steps that Python does for a program that is machine code.
 
 
-def write_hosted(f, step):
+def emit_host_call(f, step):
     """Write a call of Python, which is given the addresses of the step's buffers."""
-    number, addresses = len(f.program.hosted), [*map(f.address, hosted_buffers(step))]
+    number, addresses = (
+        len(f.program.hosted),
+        [*map(f.address, host_call_buffers(step))],
+    )
     f.program.hosted.append(step)
     addresses.append(f.in_turn("status", 4))
     status = f.first("bitcast i8* %status to i32*", "l")
@@ -369,16 +384,16 @@ def write_hosted(f, step):
     f.go_on_if_fine(f.emit(f"load i32, i32* {status}", "v"))
 
 
-def hosted_buffers(step):
+def host_call_buffers(step):
     """Return the buffers of a step that Python does, each once."""
     return list(dict.fromkeys([*step.reads, *step.writes]))
 
 
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
-STATUS = ctypes.sizeof(ctypes.c_int32)
+STATUS_BYTES = ctypes.sizeof(ctypes.c_int32)
 
 
-class Host:
+class HostCallbacks:
     """Does steps when machine code asks for it, and keeps the errors.
 
     Args:
@@ -413,27 +428,29 @@ class Host:
 def answering(steps, errors):
     """Return a function that does a step, and makes its status 0 if that went well.
 
-    It holds no `Host`, so that a program is gone when no variable holds it.
+    It holds no `HostCallbacks`, so that a program is gone when no variable holds it.
     """
 
     def answer(number, addresses):
         step, run = steps[number]
-        buffers = hosted_buffers(step)
+        buffers = host_call_buffers(step)
         try:
             places = dict(zip(buffers, addresses))
-            memory = Memory({x: taken(x, places[x]) for x in step.reads})
+            memory = BufferAllocations(
+                {x: copy_buffer_bytes(x, places[x]) for x in step.reads}
+            )
             run(memory)
             for x in step.writes:
                 ctypes.memmove(places[x], memory[x].ctypes.data, nbytes(x))
-            ctypes.memset(addresses[len(buffers)], 0, STATUS)
+            ctypes.memset(addresses[len(buffers)], 0, STATUS_BYTES)
         except BaseException as error:
             errors[threading.get_ident()] = error
-            ctypes.memset(addresses[len(buffers)], 1, STATUS)
+            ctypes.memset(addresses[len(buffers)], 1, STATUS_BYTES)
 
     return answer
 
 
-def taken(buffer, address):
+def copy_buffer_bytes(buffer, address):
     """Return a copy of the bytes of a buffer, also of more than an int of C counts."""
     count = nbytes(buffer)
     if not count:
@@ -445,11 +462,11 @@ def taken(buffer, address):
 
 # What cuts a program where its replicas meet: a function of its steps that returns a
 # list of parts, of which each second one is a meeting again; or [], if none may be cut.
-cut_at_meetings: Latest = Latest(lambda steps: [])
+split_at_collectives: Hook = Hook(lambda steps: [])
 JUST_CALLS = "noinline optnone"  # of functions in which LLVM has nothing to improve
 
 
-class ProgramText:
+class ProgramEmitter:
     """The text of a program, in the making.
 
     Args:
@@ -460,7 +477,7 @@ class ProgramText:
       functions: list of texts.
       hosted: list of the steps that Python does.
       asked: list of what its context holds behind the constants, for each call.
-      parts: names of functions that do what `cut_at_meetings` returns.
+      parts: names of functions that do what `split_at_collectives` returns.
       kept: buffers that are no variables, as several of these functions need them.
       has_loops: whether there are programs in its steps.
       is_long: whether there are such, or long arrays.
@@ -473,10 +490,10 @@ class ProgramText:
         self.functions, self.hosted, self.asked = [], [], []
         self.has_loops = any(step.programs for step in plan.steps)
         sizes = [buffer.size for step in plan.steps for buffer in step.writes]
-        self.is_long = self.has_loops or max(sizes, default=0) >= LONG
+        self.is_long = self.has_loops or max(sizes, default=0) >= LONG_ARRAY_ELEMENTS
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
-        parts = cut_at_meetings.value(plan.steps)
+        parts = split_at_collectives.value(plan.steps)
         self.parts, self.kept = [f"turn{i}" for i in range(len(parts))], set()
         if len(parts) > 1:
             self.write_parts(parts)
@@ -492,20 +509,26 @@ class ProgramText:
         for i, part in enumerate(parts):
             how = JUST_CALLS if i % 2 else "noinline"
             self.function(self.parts[i], part, [], linkage="", how=how)
-        f = StepsText(self, [], [])
+        f = StepsEmitter(self, [], [])
         for name in self.parts[::2]:
-            call_elsewhere(f, name)
+            emit_outlined_call(f, name)
         self.add("program", f, [], "", JUST_CALLS)
 
     def function(
-        self, name, steps, buffers, stack=STACK, linkage="internal ", how="noinline"
+        self,
+        name,
+        steps,
+        buffers,
+        stack=MAX_STACK_BYTES,
+        linkage="internal ",
+        how="noinline",
     ):
         """Add a function that does some steps; it is given the addresses of buffers.
 
         Its variables take no more than `stack` bytes.
         """
-        f = StepsText(self, steps, buffers, stack)
-        write_steps(f, steps)
+        f = StepsEmitter(self, steps, buffers, stack)
+        emit_program_steps(f, steps)
         self.add(name, f, buffers, linkage, how)
 
     def add(self, name, f, buffers, linkage, how):
@@ -517,28 +540,36 @@ class ProgramText:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        more, longer = [MORE if x else 1 for x in (self.has_loops, self.is_long)]
-        counts, lines = call_counts(self.functions), INLINED * longer
-        needed, functions = inlined(self.needed, self.functions, counts, lines)
-        functions = within_budget(functions, counts, COPIED * more)
+        more, longer = [
+            LOOP_INLINE_FACTOR if x else 1 for x in (self.has_loops, self.is_long)
+        ]
+        counts, lines = call_counts(self.functions), MAX_INLINED_FUNCTION_LINES * longer
+        needed, functions = inline_functions(self.needed, self.functions, counts, lines)
+        functions = inline_candidates(
+            functions, counts, MAX_INLINED_KERNEL_LINES * more
+        )
         return "\n\n".join([*needed, *functions])
 
 
-def write_steps(f, steps):
+def emit_program_steps(f, steps):
     """Write steps; very many of them are distributed among functions."""
-    parts = [steps] if sum(map(calls, steps)) <= LONGEST else parted(steps)
+    parts = (
+        [steps]
+        if sum(map(call_count, steps)) <= MAX_CALLS_PER_FUNCTION
+        else split_by_call_count(steps)
+    )
     for part in parts:
         if len(parts) > 1 and not (len(part) == 1 and part[0].programs):
-            write_elsewhere(f, part)
+            emit_outlined(f, part)
         else:
             for step in part:
-                (step_kinds[type(step)].write or write_hosted)(f, step)
+                (step_kinds[type(step)].write or emit_host_call)(f, step)
 
 
 # Loops as steps: a step with a program in it, how it is run, and what it costs.
 
 
-def runner(program, inner):
+def nested_runner(program, inner):
     """Return a function of the memory that runs a nested program once.
 
     What it writes besides its outputs is gone when it runs again.
@@ -556,9 +587,9 @@ def runner(program, inner):
     return run
 
 
-def repeated(program, step):
+def scan_runner(program, step):
     """Return a function of the memory that runs a program a number of times."""
-    body, count = runner(program, step.body), len(step.starts)
+    body, count = nested_runner(program, step.body), len(step.starts)
     states, rows = step.body.inputs[:count], step.body.inputs[count:]
     numbers = range(step.length)[:: -1 if step.reverse else 1]
 
@@ -583,7 +614,7 @@ def _row_of(data, number, length):
 
 def cost_of_repeat(step):
     """Return the costs of a loop: as often those of its body."""
-    costs = cost_of_program(step.body)
+    costs = program_cost(step.body)
     return Counter({name: step.length * count for name, count in costs.items()})
 
 
@@ -591,10 +622,10 @@ def text_of_repeat(step):
     """Return a loop as text: its first line, and the steps of its body."""
     order = " backwards" if step.reverse else ""
     head = f"{buffer_names([*step.results, *step.ys])} = repeat {step.length}{order} "
-    return inner_text(head + buffer_names([*step.starts, *step.xs]), step.programs)
+    return nested_text(head + buffer_names([*step.starts, *step.xs]), step.programs)
 
 
-def inner_text(head, programs):
+def nested_text(head, programs):
     """Return the text of a step with programs in it."""
     return "\n".join([head, *map(_body, programs)])
 
@@ -610,7 +641,7 @@ def buffer_names(buffers):
     return " ".join(buffer.name for buffer in buffers)
 
 
-class Repeat(NamedTuple):
+class ScanStep(NamedTuple):
     """A step: run a program a number of times.
 
     Attributes:
@@ -639,7 +670,7 @@ class Repeat(NamedTuple):
     @property
     def reads(self):
         """The buffers that the step reads."""
-        return [*self.starts, *self.xs, *captured(self.body)]
+        return [*self.starts, *self.xs, *captured_buffers(self.body)]
 
     @property
     def writes(self):
@@ -653,17 +684,17 @@ class Repeat(NamedTuple):
         return text_of_repeat(self)
 
 
-step_kinds[Repeat] = StepKind(repeated, cost_of_repeat)
+step_kinds[ScanStep] = StepKind(scan_runner, cost_of_repeat)
 
 
 # Kernel rules of loops: steps with programs in them.
 
 
-def nested(lowering, inputs, write):
+def lower_nested(lowering, inputs, write):
     """Return the `LoweredProgram` of the steps that a function adds.
 
     Args:
-      lowering: the `Lowering`.
+      lowering: the `LoweringContext`.
       inputs: views of buffers whose memory will be handed in.
       write: a function that adds steps, and returns the views of their results.
     """
@@ -671,14 +702,14 @@ def nested(lowering, inputs, write):
     outputs = []
     for view in write():
         written = {buffer for step in lowering.steps for buffer in step.writes}
-        if view.source not in written.difference(outputs) or not fills_a_buffer(view):
+        if view.source not in written.difference(outputs) or not is_contiguous(view):
             view = lowering.copy(view)
         outputs.append(view.source)
     steps, lowering.steps = lowering.steps, around
-    return LoweredProgram(sources(inputs), outputs, [], steps)
+    return LoweredProgram(source_buffers(inputs), outputs, [], steps)
 
 
-def sources(views):
+def source_buffers(views):
     """Return the buffers of views that fill them."""
     return [view.source for view in views]
 
@@ -688,12 +719,12 @@ def new_buffers(lowering, avals):
     return [lowering.allocate(aval) for aval in avals]
 
 
-def carried(lowering, carry, avals):
+def carry_views(lowering, carry, avals):
     """Return views of the first states, in buffers of the loop's own, and of states."""
     return list(map(lowering.copy, carry)), new_buffers(lowering, avals)
 
 
-def row_of(lowering, array, aval):
+def row_view(lowering, array, aval):
     """Return the view of a row of an array, and the buffer of the array.
 
     Instead of the buffer it is None if all rows are one, which no turn has to look for.
@@ -708,18 +739,18 @@ def lower_scan(lowering, eqn, *operands):
     """Lower a loop with a known number of turns."""
     params, program = eqn.params, eqn.params["jaxpr"]
     sizes = params["num_consts"], params["num_carry"]
-    consts, carry, xs = groups(operands, *sizes)
-    _, state_avals, row_avals = groups(program.in_avals, *sizes)
-    starts, states = carried(lowering, carry, state_avals)
-    pairs = list(map(partial(row_of, lowering), xs, row_avals))
+    consts, carry, xs = split_list_by_sizes(operands, *sizes)
+    _, state_avals, row_avals = split_list_by_sizes(program.in_avals, *sizes)
+    starts, states = carry_views(lowering, carry, state_avals)
+    pairs = list(map(partial(row_view, lowering), xs, row_avals))
     moving = {row: buffer for row, buffer in pairs if buffer is not None}
     inside = [*consts, *states, *[row for row, _ in pairs]]
     write = partial(lowering.program, program, inside)
-    body = nested(lowering, [*states, *moving], write)
+    body = lower_nested(lowering, [*states, *moving], write)
     outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
-    results, ys = groups(sources(outs), len(starts))
-    ends = sources(starts), results, [*moving.values()], ys
-    lowering.steps.append(Repeat(params["length"], params["reverse"], body, *ends))
+    results, ys = split_list_by_sizes(source_buffers(outs), len(starts))
+    ends = source_buffers(starts), results, [*moving.values()], ys
+    lowering.steps.append(ScanStep(params["length"], params["reverse"], body, *ends))
     return outs
 
 
@@ -728,13 +759,13 @@ kernel_rules[scan_p] = lower_scan
 
 # Executables: tables of addresses, results of their own, costs, other callers.
 
-PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
+PROGRAM_SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 
 
 HEADER = object.__basicsize__  # bytes in front of what NumPy knows of an array
 
 
-def address_of(array):
+def data_pointer(array):
     """Return the address of an array's first element.
 
     NumPy keeps it behind the header of each object; to ask for it takes ten times as
@@ -757,7 +788,7 @@ def _looks():
 LOOKS = _looks()
 
 
-def table(addresses):
+def pointer_table(addresses):
     """Return addresses as a table for machine code."""
     addresses = list(addresses)
     return table_of(len(addresses))(*addresses)
@@ -770,10 +801,10 @@ def table_of(count):
 
 
 # What is done to the steps of a `LoweredProgram` before they get memory.
-step_passes: Latest = Latest(lambda program: program)
+step_passes: Hook = Hook(lambda program: program)
 
 
-def with_own_results(program):
+def unalias_outputs(program):
     """Return a program that writes all results, each to a buffer of its own."""
     given = {*program.inputs, *(buffer for buffer, _ in program.constants)}
     steps, outputs = [*program.steps], []
@@ -790,36 +821,36 @@ def with_own_results(program):
 def copied(buffer, copy):
     """Return the step that copies one buffer to another."""
     k = KernelBuilder("copy", (buffer.size,))
-    x = k.load(whole(buffer, buffer.dtype, (buffer.size,)))
-    k.store(whole(copy, buffer.dtype, (buffer.size,)), x)
+    x = k.load(contiguous_view(buffer, buffer.dtype, (buffer.size,)))
+    k.store(contiguous_view(copy, buffer.dtype, (buffer.size,)), x)
     return Launch(*k.kernel())
 
 
-def inputs_of(plan, args):
+def input_buffers(plan, args):
     """Return NumPy arrays for the arguments; those given away may be written to."""
     pairs = zip(args, plan.donated)
-    return [settled(given(x) if ours else asbuffer(x)) for x, ours in pairs]
+    return [as_aligned(donated_buffer(x) if ours else asbuffer(x)) for x, ours in pairs]
 
 
-def results_of(plan, avals, inputs):
+def output_buffers(plan, avals, inputs):
     """Return NumPy arrays for the results, new ones or those of arguments."""
     places = [plan.places[buffer] for buffer in plan.program.outputs]
     return [
         inputs[place.number].reshape(aval.shape)
         if place.kind == "input"
-        else empty(aval.shape, aval.dtype)
+        else pooled_empty(aval.shape, aval.dtype)
         for place, aval in zip(places, avals)
     ]
 
 
 # What makes a profile of a program: a function of an `Executable`.
-profiler = Latest(None)
+profiler = Hook(None)
 
 # A loop that decides itself when it ends is taken to run so many nanoseconds.
 A_LONG_TIME = 10**6
 
 
-class Entry(NamedTuple):
+class EntryPoint(NamedTuple):
     """A program for callers that are no Python.
 
     Attributes:
@@ -828,7 +859,7 @@ class Entry(NamedTuple):
       context: address of the table that the function is given.
       nanoseconds: about how long it takes.
       sources: for each result the number of the input whose memory it takes, or None.
-      cuts: the `Cuts` of a program of arrays in parts, or None.
+      cuts: the `ShardLayout` of a program of arrays in parts, or None.
     """
 
     address: int
@@ -836,10 +867,10 @@ class Entry(NamedTuple):
     context: int
     nanoseconds: int
     sources: tuple
-    cuts: "Cuts | None" = None
+    cuts: "ShardLayout | None" = None
 
 
-class Cuts(NamedTuple):
+class ShardLayout(NamedTuple):
     """How inputs and results of a program are cut; their buffers are tuples.
 
     A row of addresses for each part is given to the program, the first row in front;
@@ -868,9 +899,10 @@ class Executable:
       text, target: what LLVM is given, and the `Target` that it is meant for.
       library: its machine code.
       address, function: of the machine code: a number, and what Python calls.
-      entry: its `Entry`, or None.
-      asked, parts: those of its `ProgramText`.
-      host, context: the `Host`, and the table that is the same from call to call.
+      entry: its `EntryPoint`, or None.
+      asked, parts: those of its `ProgramEmitter`.
+      host, context: the `HostCallbacks`, and the table that is the same from call to
+        call.
     """
 
     donates, placement = True, None
@@ -880,27 +912,34 @@ class Executable:
         """Make machine code of the program's text, and what each call gives it.
 
         Args:
-          text: its `ProgramText`.
+          text: its `ProgramEmitter`.
         """
-        self.text, self.host, self.asked = str(text), Host(text.hosted), text.asked
+        self.text, self.host, self.asked = (
+            str(text),
+            HostCallbacks(text.hosted),
+            text.asked,
+        )
         self.parts = text.parts
         self.library = TargetLibrary(self.text, self.target)
         self.address = self.library.engine.get_function_address("program")
-        self.function, self.context = PROGRAM(self.address), context_of(self)
+        self.function, self.context = PROGRAM_SIGNATURE(self.address), context_of(self)
         self.entry = callable_elsewhere(self)
 
     def entry_at(self, places):
-        """Return the `Entry` for arguments at some placements, or None."""
+        """Return the `EntryPoint` for arguments at some placements, or None."""
         return self.entry
 
     def context_of_call(self):
         """Return the context of one call: that of all calls, if it asks for no more."""
-        return contexts.value(self) if self.asked else self.context
+        return context_factory.value(self) if self.asked else self.context
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""
-        counts = cost_of_program(self.lowered)
-        return {name: float(counts[name]) for name in (FLOPS, TRANSCENDENTALS, BYTES)}
+        counts = program_cost(self.lowered)
+        return {
+            name: float(counts[name])
+            for name in (FLOPS, TRANSCENDENTALS, BYTES_ACCESSED)
+        }
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats`."""
@@ -917,11 +956,11 @@ def context_of(program):
     """Return the table that is the same from call to call; keep what it points to."""
     constants = [asbuffer(x) for _, x in program.lowered.constants]
     program.constants = list(map(np.ascontiguousarray, constants))
-    return table([program.host.address, *map(address_of, program.constants)])
+    return pointer_table([program.host.address, *map(data_pointer, program.constants)])
 
 
 # What returns the context of one call, for a program that asks for more than constants.
-contexts = Latest(context_of)
+context_factory = Hook(context_of)
 
 
 def callable_elsewhere(program):
@@ -930,15 +969,18 @@ def callable_elsewhere(program):
     without_bytes = any(buffer.dtype.itemsize == 0 for buffer in ends)
     if program.host.steps or program.asked or without_bytes:
         return None
-    context, time = ctypes.addressof(program.context), nanoseconds_of(program.lowered)
+    context, time = (
+        ctypes.addressof(program.context),
+        estimate_nanoseconds(program.lowered),
+    )
     places = [program.plan.places[buffer] for buffer in program.lowered.outputs]
     sources = tuple([x.number if x.kind == "input" else None for x in places])
-    return Entry(program.address, program.plan.arena, context, time, sources)
+    return EntryPoint(program.address, program.plan.arena, context, time, sources)
 
 
-def nanoseconds_of(program):
+def estimate_nanoseconds(program):
     """Return about how long a `LoweredProgram` takes on one core."""
-    costs = cost_of_program(program)
+    costs = program_cost(program)
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
     late = any(getattr(step, "open_ended", False) for step in program.walk())
-    return int(costs[BYTES] / 10 + work / 4 + A_LONG_TIME * late)
+    return int(costs[BYTES_ACCESSED] / 10 + work / 4 + A_LONG_TIME * late)

@@ -8,49 +8,49 @@ Reference: ``jax.devices("gpu")``.
 
 import numpy as np
 
-from minijax.arrays.array import ShapedArray, asbuffer, computations
+from minijax.arrays.array import ShapedArray, asbuffer, eval_rules
 from minijax.arrays.devices import Device, host_device
-from minijax.cpu_backend.program_codegen import with_own_results
+from minijax.cpu_backend.program_codegen import unalias_outputs
 from minijax.cuda.driver import (
-    Card,
-    CardBuffer,
-    called,
-    offsets_with_answers,
-    room,
-    run,
+    CudaContext,
+    DeviceBuffer,
+    call_device_program,
+    device_allocate,
+    enqueue_program,
+    offsets_with_readbacks,
 )
-from minijax.cuda.host_steps import CardSteps, recorded_series, with_library
+from minijax.cuda.host_steps import StreamProgram, captured_series, use_cublas
 from minijax.cuda.program_steps import (
     cuda_source,
     launches_in,
-    line_of,
-    may_overwrite_there,
-    program_for_card,
+    may_overwrite_on_gpu,
+    program_for_gpu,
+    source_line,
 )
 from minijax.fusion.fusion_pass import fuse
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.jitting.compilation import on_device_of
+from minijax.jitting.compilation import default_device_scope
 from minijax.kernels.lowering import jaxpr_passes, kernel_rules, lower
 from minijax.llvm.targets import TARGETS
-from minijax.memory.buffer_assignment import plan
-from minijax.rematerialization.caching import cache_by_object, key_of_params
+from minijax.memory.buffer_assignment import plan_memory
+from minijax.rematerialization.caching import cache_key_of_params, weakref_cache
 
 # A GPU as a device: arrays live there, and operations are programs that run there.
 
 
-class NamedCard(Device):
+class NamedCudaDevice(Device):
     """A card under the name that JAX gives it.
 
     Args:
       id: number of the card.
 
     Attributes:
-      card: the `Card`.
+      card: the `CudaContext`.
     """
 
     def __init__(self, id):
         super().__init__("gpu", id, None)
-        self.card = Card(id)
+        self.card = CudaContext(id)
         self.device_kind = self.card.name
 
     def __repr__(self):
@@ -64,29 +64,29 @@ class NamedCard(Device):
 def evaluated_on_the_host(device, primitive, compute, buffers, params, avals):
     """Return the buffers of what NumPy makes of copies of the operands."""
     copies, host = [device.fetch(x) for x in buffers], host_device()
-    with on_device_of(host.uncommitted):
+    with default_device_scope(host.uncommitted):
         found = host.evaluate(primitive, compute, copies, params, avals)
     return list(map(device.put, found))
 
 
-class Programs(dict):
+class DeviceProgramCache(dict):
     """Programs of single operations, which `clear_caches` forgets."""
 
     def unlock(self):
         """Do nothing after a fork: there is no lock."""
 
 
-_programs = cache_by_object()
+_programs = weakref_cache()
 
 
-class CardStore(NamedCard):
-    """A card as a place for arrays, whose buffers are `CardBuffer`."""
+class CudaDeviceStorage(NamedCudaDevice):
+    """A card as a place for arrays, whose buffers are `DeviceBuffer`."""
 
     def put(self, x, dtype=None):
         """Return a buffer on the card with the numbers of an array of the host."""
         numbers = np.asarray(x, dtype, order="C")
-        data = room(self.card, numbers.nbytes, "a copy").fill(numbers)
-        return CardBuffer(data, numbers.shape, numbers.dtype)
+        data = device_allocate(self.card, numbers.nbytes, "a copy").fill(numbers)
+        return DeviceBuffer(data, numbers.shape, numbers.dtype)
 
     def fetch(self, buffer):
         """Return the numbers of a buffer, when they are there."""
@@ -96,7 +96,7 @@ class CardStore(NamedCard):
 
     def seal(self, buffer):
         """Refuse what is no buffer of a card."""
-        if type(buffer) is not CardBuffer:
+        if type(buffer) is not DeviceBuffer:
             raise TypeError(f"{self} was given a {type(buffer).__name__} for a buffer.")
 
     def wait(self, buffer):
@@ -111,15 +111,17 @@ class CardStore(NamedCard):
 # Programs for a GPU: CUDA C for their kernels, and the order of launches.
 
 
-def steps_for_card(closed, card=None):
+def lower_for_gpu(closed, card=None):
     """Return the `LoweredProgram` of a program: launches, where a card can do it."""
-    with on_device_of(host_device().uncommitted):  # for what is computed at once
-        program = with_own_results(lower(jaxpr_passes.value(closed)))
-        program = program_for_card(fuse(program, TARGETS["gpu"]))
-    return with_library(program, card) if card else program
+    with default_device_scope(
+        host_device().uncommitted
+    ):  # for what is computed at once
+        program = unalias_outputs(lower(jaxpr_passes.value(closed)))
+        program = program_for_gpu(fuse(program, TARGETS["gpu"]))
+    return use_cublas(program, card) if card else program
 
 
-class CudaProgram(CardSteps):
+class CudaProgram(StreamProgram):
     """A program whose kernels run on a GPU, in the order in which the host asks.
 
     Args:
@@ -138,12 +140,16 @@ class CudaProgram(CardSteps):
     platforms, donates, per_device = ("gpu",), True, True
 
     def __init__(self, closed, name="program", donated=(), device=None):
-        self.name, self.line, self.out_avals = name, line_of(closed), closed.out_avals
+        self.name, self.line, self.out_avals = (
+            name,
+            source_line(closed),
+            closed.out_avals,
+        )
         self.device, self.card, self.placement = device, device.card, device.uncommitted
-        steps = steps_for_card(closed, device.card)
-        self.plan = plan(steps, donated, may_overwrite_there)
+        steps = lower_for_gpu(closed, device.card)
+        self.plan = plan_memory(steps, donated, may_overwrite_on_gpu)
         self.lowered = self.plan.planned
-        self.offsets, self.room = offsets_with_answers(self.plan)
+        self.offsets, self.room = offsets_with_readbacks(self.plan)
         self.launches, self.arenas = launches_in(self.lowered), []
         self.text, labels = cuda_source(self.launches.values())
         self.functions = self.card.load(self.text, labels) if labels else {}
@@ -153,12 +159,12 @@ class CudaProgram(CardSteps):
 
     def __call__(self, *args):
         """Return the list of results."""
-        return called(self, args)
+        return call_device_program(self, args)
 
 
-def program_of(device, primitive, types, params, avals):
+def device_program(device, primitive, types, params, avals):
     """Return the program of one operation on a device, which keeps it."""
-    key = primitive, key_of_params(params), types, tuple(avals)
+    key = primitive, cache_key_of_params(params), types, tuple(avals)
     if key not in device.programs:
         ins, outs = list(map(Var, types)), list(map(Var, avals))
         jaxpr = Jaxpr([], ins, outs, [JaxprEqn(ins, outs, primitive, params)])
@@ -167,7 +173,7 @@ def program_of(device, primitive, types, params, avals):
     return device.programs[key]
 
 
-class CudaDevice(CardStore):
+class CudaDevice(CudaDeviceStorage):
     """A GPU, where operations are programs of one equation.
 
     Attributes:
@@ -176,16 +182,16 @@ class CudaDevice(CardStore):
 
     def __init__(self, id):
         super().__init__(id)
-        self.programs = _programs.setdefault(self, Programs())
+        self.programs = _programs.setdefault(self, DeviceProgramCache())
 
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the buffers of what a primitive makes of others."""
-        if primitive not in kernel_rules or compute is not computations.get(primitive):
+        if primitive not in kernel_rules or compute is not eval_rules.get(primitive):
             given = primitive, compute, buffers, params, avals
             return evaluated_on_the_host(self, *given)
         types = tuple([ShapedArray(x.shape, x.dtype) for x in buffers])
-        program = program_of(self, primitive, types, params, avals)
-        return run(program, [x.bytes for x in buffers])
+        program = device_program(self, primitive, types, params, avals)
+        return enqueue_program(program, [x.bytes for x in buffers])
 
 
 class GraphProgram(CudaProgram):
@@ -193,4 +199,4 @@ class GraphProgram(CudaProgram):
 
     def series(self, steps):
         """Return functions of the memory that do steps, one after the other."""
-        return recorded_series(self, steps)
+        return captured_series(self, steps)

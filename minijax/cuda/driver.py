@@ -27,11 +27,11 @@ import minijax
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.dtypes import _on_or_off, config
 from minijax.cpu_backend.control_flow import While
-from minijax.dispatch.compilation_cache import kept_code
-from minijax.errors import JaxRuntimeError, out_of_memory
-from minijax.jaxprs.types import Latest
+from minijax.dispatch.compilation_cache import cached_object_code
+from minijax.errors import JaxRuntimeError, out_of_memory_error
+from minijax.jaxprs.types import Hook
 from minijax.jitting.stages import nbytes
-from minijax.memory.allocator import CallMemory, offsets_of
+from minijax.memory.allocator import PlannedAllocations, arena_offsets
 
 # The interface of the CUDA driver, by CuPy: memory, a stream, kernels, graphs.
 
@@ -51,17 +51,17 @@ OPTIONS = "-std=c++17", "-ftz=false"
 CODES = {"sm": "getCUBIN", "compute": "getPTX"}
 
 # What is used in place of CuPy, for example an emulated card; None for CuPy.
-stand_in = Latest(None)
+cupy_stand_in = Hook(None)
 
 
-def library():
+def cupy_library():
     """Return CuPy, or what stands in for it.
 
     Raises:
       RuntimeError: if CuPy is not installed, cannot be imported, or is too old.
     """
-    if stand_in.value is not None:
-        return stand_in.value
+    if cupy_stand_in.value is not None:
+        return cupy_stand_in.value
     try:
         cupy = importlib.import_module("cupy")
     except ModuleNotFoundError as error:
@@ -76,13 +76,13 @@ def library():
     return cupy
 
 
-def count_cards():
+def cuda_device_count():
     """Return how many cards there are, 1 at least.
 
     Raises:
       RuntimeError: if there is none, or no way to use it.
     """
-    cupy = library()
+    cupy = cupy_library()
     try:
         count, why = cupy.cuda.runtime.getDeviceCount(), "the driver sees none"
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -102,7 +102,7 @@ config.define(
 )
 
 
-class Card:
+class CudaContext:
     """A card and its stream of work, which is done in order, and later.
 
     Work is put in within `with card, card.lock, card.device`: errors of CUDA are told,
@@ -120,12 +120,12 @@ class Card:
       device: CuPy's, which is its current one in a `with` block.
       unfinished: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
-      answers: the `Answers` that no loop uses.
+      answers: the `HostReadback` that no loop uses.
       errors: those of CUDA, which come late, whatever is asked for then.
     """
 
     def __init__(self, id):
-        cupy, count = library(), count_cards()
+        cupy, count = cupy_library(), cuda_device_count()
         if not 0 <= id < count:
             raise RuntimeError(f"There is no card {id}; there are {count}, from 0 on.")
         self._cupy, self.id, self.lock = cupy, id, threading.RLock()
@@ -228,7 +228,7 @@ class Card:
 
         with self, self.lock, self.device:
             try:
-                code = kept_code(key, lambda: self.compiled(source))
+                code = cached_object_code(key, lambda: self.compiled(source))
             except JaxRuntimeError:
                 raise
             except RuntimeError as error:
@@ -242,7 +242,7 @@ class Card:
         """Have a function run by so many blocks of so many threads.
 
         Args:
-          function: one of those that `load` returns.
+          function: one of those that `load_node` returns.
           blocks, threads: numbers.
           addresses: of its parameters.
           what: it is, for errors.
@@ -320,11 +320,11 @@ class Card:
                 self.unfinished.clear()
 
 
-class Answers:
+class HostReadback:
     """Bytes of a card on their way to the host; two may be under way.
 
     Args:
-      card: a `Card`.
+      card: a `CudaContext`.
     """
 
     def __init__(self, card):
@@ -384,11 +384,11 @@ class CudaLaunch(NamedTuple):
 # Arrays in the memory of a card: stretches of bytes, and buffers with a shape.
 
 
-class CardBytes:
+class DeviceBytes:
     """Some bytes in the memory of a card.
 
     Args:
-      card: a `Card`.
+      card: a `CudaContext`.
       memory: what holds the memory; None for no bytes.
       address: of the first byte.
       size: how many there are.
@@ -417,7 +417,7 @@ class CardBytes:
         if not isinstance(key, slice):
             return self.fetch()[key]
         start, stop, _ = key.indices(self.size)
-        return CardBytes(self.card, self.memory, self.address + start, stop - start)
+        return DeviceBytes(self.card, self.memory, self.address + start, stop - start)
 
     def __setitem__(self, key, other):
         here = self[key]
@@ -429,27 +429,27 @@ class CardBytes:
         return self.fetch().view(dtype)
 
 
-def room(card, size, what="a result"):
-    """Return `CardBytes` in new memory.
+def device_allocate(card, size, what="a result"):
+    """Return `DeviceBytes` in new memory.
 
     Raises:
       JaxRuntimeError: if the card has not so much left.
     """
     if not size:
-        return CardBytes(card, None, 0, 0)
+        return DeviceBytes(card, None, 0, 0)
     try:
         memory = card.allocate(size)
     except MemoryError as error:
         what, kind = f"{what} on {card.name}", np.dtype("uint8")
-        raise out_of_memory(what, (size,), kind) from error
-    return CardBytes(card, memory, memory.ptr, size)
+        raise out_of_memory_error(what, (size,), kind) from error
+    return DeviceBytes(card, memory, memory.ptr, size)
 
 
-class CardBuffer:
+class DeviceBuffer:
     """The buffer of an array whose numbers lie on a card.
 
     Args:
-      bytes: the `CardBytes`.
+      bytes: the `DeviceBytes`.
       shape, dtype: of the array.
     """
 
@@ -479,30 +479,30 @@ _held = SimpleNamespace(buffer=object())
 ALONE = getrefcount(_held.buffer)  # if one object holds it
 
 
-def given_bytes(x):
+def donated_bytes(x):
     """Return the bytes of an array that is given up, or a copy if they are shared."""
     data = x._buffer.bytes
     if getrefcount(x._buffer) > ALONE:
-        copy = room(data.card, data.size)
+        copy = device_allocate(data.card, data.size)
         copy[:] = data
         return copy
     return data
 
 
-class CardMemory(CallMemory):
+class DeviceAllocations(PlannedAllocations):
     """The memory of one call, on a card."""
 
     def __missing__(self, buffer):
         if buffer in self.offsets:
             return super().__missing__(buffer)
-        data = room(self.arena.card, nbytes(buffer))
+        data = device_allocate(self.arena.card, nbytes(buffer))
         dict.__setitem__(self, buffer, data)
         return data
 
 
-def offsets_with_answers(plan):
+def offsets_with_readbacks(plan):
     """Return offsets in an arena, and its size; what tests of loops say stands last."""
-    offsets, size = offsets_of(plan), plan.arena
+    offsets, size = arena_offsets(plan), plan.arena
     for step in plan.planned.walk():
         if type(step) is While:
             offsets[step.test.outputs[0]], size = size, size + 16
@@ -515,7 +515,9 @@ def memory_of_ends(program, inputs):
     found = dict(zip(ends.inputs, inputs)) | program.constants
     for buffer in ends.outputs:
         if places[buffer].kind == "output" and buffer not in found:
-            found[buffer] = room(program.card, nbytes(buffer), "a result" + of)
+            found[buffer] = device_allocate(
+                program.card, nbytes(buffer), "a result" + of
+            )
     both = {"input": ends.inputs, "output": ends.outputs}
     for buffer, (kind, number) in places.items():
         if kind in both:
@@ -523,34 +525,34 @@ def memory_of_ends(program, inputs):
     return found
 
 
-def bytes_of(program, x, ours):
+def argument_bytes(program, x, ours):
     """Return the bytes of an argument on the card, its own if it is given up."""
     if ours and isinstance(x, ArrayImpl) and x.device is program.device:
-        return given_bytes(x)
+        return donated_bytes(x)
     return asbuffer(x, program.device).bytes
 
 
-def run(program, inputs):
+def enqueue_program(program, inputs):
     """Put the steps of a program into the stream; return the buffers of its results.
 
     Args:
       program: a `CudaProgram`.
-      inputs: a list of `CardBytes`.
+      inputs: a list of `DeviceBytes`.
     """
     found, size = memory_of_ends(program, inputs), program.room
     kept = program.arenas
     taken = sum(map(len, inputs))
     what = f"the arena of {program.name}, whose arguments take {taken} bytes,"
-    arena = kept.pop() if kept else room(program.card, size, what)
-    program.start(CardMemory(found, program.offsets, arena))
+    arena = kept.pop() if kept else device_allocate(program.card, size, what)
+    program.start(DeviceAllocations(found, program.offsets, arena))
     kept.append(arena)
     pairs = zip(program.lowered.outputs, program.out_avals)
-    return [CardBuffer(found[x], aval.shape, aval.dtype) for x, aval in pairs]
+    return [DeviceBuffer(found[x], aval.shape, aval.dtype) for x, aval in pairs]
 
 
-def called(program, args):
+def call_device_program(program, args):
     """Return the results of a program for arrays, and numbers of the host."""
     pairs = zip(args, program.plan.donated)
-    inputs = [bytes_of(program, x, ours) for x, ours in pairs]
-    results = run(program, inputs)
+    inputs = [argument_bytes(program, x, ours) for x, ours in pairs]
+    results = enqueue_program(program, inputs)
     return list(map(ArrayImpl, results, program.out_avals, repeat(program.placement)))

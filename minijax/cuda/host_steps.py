@@ -16,22 +16,30 @@ from typing import NamedTuple
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import config
 from minijax.cpu_backend.control_flow import Branch, While
-from minijax.cpu_backend.program_codegen import Repeat
-from minijax.cuda.driver import Answers, stand_in
-from minijax.cuda.program_steps import CardProduct, launched
+from minijax.cpu_backend.program_codegen import ScanStep
+from minijax.cuda.driver import HostReadback, cupy_stand_in
+from minijax.cuda.program_steps import DeviceMatmul, enqueue_launch
 from minijax.errors import JaxRuntimeError
-from minijax.jitting.compilation import on_device_of
-from minijax.jitting.stages import BYTES, FLOPS
-from minijax.kernels.lowering import Memory, StepKind, cost_of_program, step_kinds
-from minijax.matmul.lowering import cost_of_product, multiplied
+from minijax.jitting.compilation import default_device_scope
+from minijax.jitting.stages import BYTES_ACCESSED, FLOPS
+from minijax.kernels.lowering import (
+    BufferAllocations,
+    StepKind,
+    program_cost,
+    step_kinds,
+)
+from minijax.matmul.lowering import matmul_cost, matmul_runner
 
 # Loops and branches that the host drives, whose states lie in two places in turn.
 
-LONGEST = 1024  # launches of a loop that is recorded as a whole
-EARLY = {BYTES: 2**24, FLOPS: 2**28}  # of a turn that may be one too many
+MAX_CAPTURED_LAUNCHES = 1024  # launches of a loop that is recorded as a whole
+MAX_SPECULATIVE_COST = {
+    BYTES_ACCESSED: 2**24,
+    FLOPS: 2**28,
+}  # of a turn that may be one too many
 
 
-class HandOver(NamedTuple):
+class CarrySwap(NamedTuple):
     """A step: what a turn has made are the states from now on.
 
     Attributes:
@@ -58,55 +66,60 @@ def handed_over(program, step):
     return do
 
 
-def launches_of(program, step):
+def launch_count(program, step):
     """Return how many launches a step is; None if the host has a part in it."""
-    if type(step) is HandOver:
+    if type(step) is CarrySwap:
         return 0
-    if type(step) is not Repeat:
+    if type(step) is not ScanStep:
         return 1 if program.is_launched(step) else None
-    counts = [launches_of(program, each) for each in step.body.steps]
+    counts = [launch_count(program, each) for each in step.body.steps]
     count = None if None in counts else step.length * sum(counts)
-    return count if count is not None and count <= LONGEST else None
+    return count if count is not None and count <= MAX_CAPTURED_LAUNCHES else None
 
 
-def places(memory, buffers):
+def buffer_bytes(memory, buffers):
     """Return the bytes of buffers, a list."""
     return [memory[buffer] for buffer in buffers]
 
 
-def settle(memory, step, here):
+def copy_final_carry(memory, step, here):
     """Copy the last states to the results of a loop, if they are not there."""
-    for result, data in zip(places(memory, step.results), here):
+    for result, data in zip(buffer_bytes(memory, step.results), here):
         result[:] = data
 
 
-def row_of(whole, number, length):
+def row_of_buffer(whole, number, length):
     """Return the bytes of a row."""
     size = len(whole) // length
     return whole[number * size : (number + 1) * size]
 
 
 def in_turns(program, step):
-    """Return a function of the memory that does a `Repeat`."""
+    """Return a function of the memory that does a `ScanStep`."""
     body, count = step.body, len(step.starts)
     rows = [*zip(step.xs, body.inputs[count:]), *zip(step.ys, body.outputs[count:])]
-    whole = launches_of(program, step) is not None
+    whole = launch_count(program, step) is not None
     alone = whole or rows  # recorded with what is around it, or never the same
     acts = list(map(program.prepare, body.steps)) if alone else []
     acts = acts or program.series(body.steps)
     numbers = range(step.length)[:: -1 if step.reverse else 1]
 
     def run(memory):
-        here, there = places(memory, step.starts), places(memory, step.results)
+        here, there = (
+            buffer_bytes(memory, step.starts),
+            buffer_bytes(memory, step.results),
+        )
         wholes = [(memory[x], row) for x, row in rows]
         for number in numbers:
             memory.update(zip(body.inputs, here))
             memory.update(zip(body.outputs, there))
-            memory.update([(y, row_of(x, number, step.length)) for x, y in wholes])
+            memory.update(
+                [(y, row_of_buffer(x, number, step.length)) for x, y in wholes]
+            )
             for act in acts:
                 act(memory)
             here, there = there, here
-        settle(memory, step, here)
+        copy_final_carry(memory, step, here)
 
     return run
 
@@ -115,12 +128,12 @@ def may_go_ahead(program, step):
     """Return whether a turn of a `While` may be done before its answer is known."""
     inside = [x for each in step.programs for x in each.walk()]
     loops = [getattr(each, "loop", each) for each in inside]
-    counts = [launches_of(program, each) for each in inside]
-    costs = cost_of_program(step.body)
+    counts = [launch_count(program, each) for each in inside]
+    costs = program_cost(step.body)
     return (
         None not in counts
         and not any(getattr(each, "open_ended", False) for each in loops)
-        and all(costs[name] <= most for name, most in EARLY.items())
+        and all(costs[name] <= most for name, most in MAX_SPECULATIVE_COST.items())
     )
 
 
@@ -128,13 +141,16 @@ def while_in_turns(program, step):
     """Return a function of the memory that does a `While`."""
     states, made, [going] = step.body.inputs, step.body.outputs, step.test.outputs
     first = program.series(step.test.steps)
-    hand_over = HandOver(made, states)
+    hand_over = CarrySwap(made, states)
     acts = program.series([*step.body.steps, hand_over, *step.test.steps])
     early, pool = may_go_ahead(program, step), program.card.answers
 
     def run(memory):
-        here, there = places(memory, step.starts), places(memory, step.results)
-        answers = pool.pop() if pool else Answers(program.card)
+        here, there = (
+            buffer_bytes(memory, step.starts),
+            buffer_bytes(memory, step.results),
+        )
+        answers = pool.pop() if pool else HostReadback(program.card)
 
         def do(acts):
             for act in acts:
@@ -157,18 +173,18 @@ def while_in_turns(program, step):
                 turn()
             here, there = there, here
         answers.close()
-        settle(memory, step, here)
+        copy_final_carry(memory, step, here)
 
     return run
 
 
-def chosen(program, step):
+def branch_runner(program, step):
     """Return a function of the memory that does a `Branch`; it waits for the number."""
     branches = [program.series(branch.steps) for branch in step.branches]
 
     def run(memory):
         [index] = memory[step.index].view(step.index.dtype)
-        results = places(memory, step.results)
+        results = buffer_bytes(memory, step.results)
         memory.update(zip(step.branches[index].outputs, results))
         for act in branches[index]:
             act(memory)
@@ -181,8 +197,8 @@ def on_the_host(program, step):
     run = step_kinds[type(step)].run(program, step)
 
     def do(memory):
-        copies = Memory({x: memory[x].fetch() for x in step.reads})
-        with on_device_of(host_device().uncommitted):
+        copies = BufferAllocations({x: memory[x].fetch() for x in step.reads})
+        with default_device_scope(host_device().uncommitted):
             run(copies)
         for x in step.writes:
             memory[x].fill(copies[x])
@@ -193,10 +209,10 @@ def on_the_host(program, step):
 # From types of steps to functions of a program and a step that return a function of
 # the memory; the host does its part in each.
 by_the_host = {
-    Repeat: in_turns,
+    ScanStep: in_turns,
     While: while_in_turns,
-    Branch: chosen,
-    HandOver: handed_over,
+    Branch: branch_runner,
+    CarrySwap: handed_over,
 }
 
 
@@ -205,27 +221,28 @@ by_the_host = {
 SONAMES = "libcublas.so.13", "libcublas.so.12"
 # From dtypes to CUDA's number of the type, cuBLAS's of the way to compute, and what
 # holds a factor: CUDA_R_32F with CUBLAS_COMPUTE_32F, CUDA_R_64F with _64F.
-TYPES = {"float32": (0, 68, ctypes.c_float), "float64": (1, 70, ctypes.c_double)}
+CUBLAS_TYPES = {"float32": (0, 68, ctypes.c_float), "float64": (1, 70, ctypes.c_double)}
 DEFAULT_ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
-MOST = 2**31 - 1  # of an int
+MAX_BLAS_SIZE = 2**31 - 1  # of an int
 ONE = [c_void_p, c_int, c_int]  # an operand: address, type, distance of columns
-MANY = [*ONE, c_longlong]  # and distance of matrices
-HEAD = [c_void_p, *[c_int] * 5, c_void_p]  # handle, operations, sizes, alpha
-SIGNATURES = {
+BATCHED_ARGUMENTS = [*ONE, c_longlong]  # and distance of matrices
+GEMM_ARGUMENTS = [c_void_p, *[c_int] * 5, c_void_p]  # handle, operations, sizes, alpha
+CUBLAS_SIGNATURES = {
     "cublasCreate_v2": [c_void_p],
     "cublasSetStream_v2": [c_void_p, c_void_p],
     "cublasSetWorkspace_v2": [c_void_p, c_void_p, c_size_t],
-    "cublasGemmEx": [*HEAD, *ONE, *ONE, c_void_p, *ONE, c_int, c_int],
+    "cublasGemmEx": [*GEMM_ARGUMENTS, *ONE, *ONE, c_void_p, *ONE, c_int, c_int],
     "cublasGemmStridedBatchedEx": [
-        *HEAD, *MANY, *MANY, c_void_p, *MANY, c_int, c_int, c_int,
+        *GEMM_ARGUMENTS, *BATCHED_ARGUMENTS, *BATCHED_ARGUMENTS, c_void_p,
+        *BATCHED_ARGUMENTS, c_int, c_int, c_int,
     ],
 }  # fmt: skip
 
 
 def find_cublas():
     """Return cuBLAS, a library of ctypes, or None where there is none."""
-    if stand_in.value is not None:
-        return stand_in.value.cublas
+    if cupy_stand_in.value is not None:
+        return cupy_stand_in.value.cublas
     names = [*SONAMES]
     with suppress(ImportError, RuntimeError):  # it came with CuPy, in a wheel
         finder = importlib.import_module("cuda.pathfinder")
@@ -240,13 +257,13 @@ class Cublas:
     """cuBLAS for a card: its functions, a handle, a workspace.
 
     Args:
-      card: a `Card`.
+      card: a `CudaContext`.
       library: what `find_cublas` returns.
     """
 
     def __init__(self, card, library):
-        self.functions = {name: getattr(library, name) for name in SIGNATURES}
-        for name, types in SIGNATURES.items():
+        self.functions = {name: getattr(library, name) for name in CUBLAS_SIGNATURES}
+        for name, types in CUBLAS_SIGNATURES.items():
             self.functions[name].argtypes = types
         self.handle = c_void_p()
         size = min(2**25, card.memory // 2**8)
@@ -268,7 +285,7 @@ class Cublas:
             )
 
 
-def cublas_of(card):
+def cublas_for(card):
     """Return the `Cublas` of a card, which keeps it; None where there is none."""
     if "cublas" not in card.libraries:
         library = find_cublas()
@@ -294,7 +311,7 @@ class Matrices(NamedTuple):
     apart: int
 
 
-def matrices_for_blas(view):
+def blas_matrices(view):
     """Return a view as `Matrices`, or None if its columns and rows have gaps."""
     *batch, down, across = view.strides
     *counts, rows, columns = view.shape
@@ -302,7 +319,11 @@ def matrices_for_blas(view):
     ways = (across, down, columns, rows), (down, across, rows, columns)
     for turned, (step, lead, length, count) in enumerate(ways):
         lead = max(lead, length) if count == 1 else lead
-        if (step == 1 or length == 1) and length <= lead <= MOST and apart is not None:
+        if (
+            (step == 1 or length == 1)
+            and length <= lead <= MAX_BLAS_SIZE
+            and apart is not None
+        ):
             start = view.offset * view.dtype.itemsize
             return Matrices(view.source, start, turned, lead, apart)
     return None
@@ -317,31 +338,31 @@ def distance_of_matrices(counts, strides):
     return axes[-1][1] if axes else 0
 
 
-def gemm_of(step):
+def cublas_gemm_arguments(step):
     """Return what cuBLAS is told of a product, or None if our kernel has to do it.
 
     That is three `Matrices`, of the left operand, the right one and the result.
     """
-    found = [matrices_for_blas(x) for x in (step.lhs, step.rhs, step.out)]
-    suits = step.out.dtype.name in TYPES and max(step.sizes) <= MOST
+    found = [blas_matrices(x) for x in (step.lhs, step.rhs, step.out)]
+    suits = step.out.dtype.name in CUBLAS_TYPES and max(step.sizes) <= MAX_BLAS_SIZE
     return found if suits and None not in found and not found[2].turned else None
 
 
-class LibraryProduct(CardProduct):
+class CublasMatmul(DeviceMatmul):
     """A step: a product of matrices by cuBLAS."""
 
 
-def with_library(program, card):
+def use_cublas(program, card):
     """Return a program whose products are done by cuBLAS, where it is and takes them.
 
     Args:
       program: a `LoweredProgram` for a card.
-      card: a `Card`.
+      card: a `CudaContext`.
     """
-    return program if cublas_of(card) is None else by_library(program)
+    return program if cublas_for(card) is None else with_cublas_steps(program)
 
 
-def by_library(program):
+def with_cublas_steps(program):
     """Return a program whose products are done by cuBLAS, where it takes them."""
     steps = [step_by_library(step) for step in program.steps]
     return program._replace(steps=steps)
@@ -349,10 +370,10 @@ def by_library(program):
 
 def step_by_library(step):
     """Return a step that cuBLAS does, if it can."""
-    if type(step) is CardProduct and gemm_of(step):
-        return LibraryProduct(*step)
+    if type(step) is DeviceMatmul and cublas_gemm_arguments(step):
+        return CublasMatmul(*step)
     if step.programs:
-        return step.with_programs([*map(by_library, step.programs)])
+        return step.with_programs([*map(with_cublas_steps, step.programs)])
     return step
 
 
@@ -361,12 +382,12 @@ def multiplied_by_library(program, step):
 
     Args:
       program: a `CudaProgram`.
-      step: a `LibraryProduct`.
+      step: a `CublasMatmul`.
     """
-    (count, m, n, k), (a, b, c) = step.sizes, gemm_of(step)
-    kind, way, holder = TYPES[step.out.dtype.name]
+    (count, m, n, k), (a, b, c) = step.sizes, cublas_gemm_arguments(step)
+    kind, way, holder = CUBLAS_TYPES[step.out.dtype.name]
     one, none = holder(1), holder(0)
-    library, card = cublas_of(program.card), program.card
+    library, card = cublas_for(program.card), program.card
     head = (library.handle, b.turned, a.turned, n, m, k, ctypes.addressof(one))
     apart = [(x.apart,) if count > 1 else () for x in (b, a, c)]
     many = (count,) if count > 1 else ()
@@ -388,27 +409,27 @@ def multiplied_by_library(program, step):
 
 # From types of steps to functions of a program and a step that return a function of
 # the memory; it puts the work into the stream.
-library_calls = {LibraryProduct: multiplied_by_library}
-step_kinds[LibraryProduct] = StepKind(multiplied, cost_of_product)
+cublas_runners = {CublasMatmul: multiplied_by_library}
+step_kinds[CublasMatmul] = StepKind(matmul_runner, matmul_cost)
 
 
-def prepared(program, step):
+def step_runner(program, step):
     """Return a function of the memory that does a step of a program."""
     if id(step) in program.launches:
-        return launched(program, program.launches[id(step)])
-    if type(step) in library_calls:
-        return library_calls[type(step)](program, step)
+        return enqueue_launch(program, program.launches[id(step)])
+    if type(step) in cublas_runners:
+        return cublas_runners[type(step)](program, step)
     if type(step) in by_the_host:
         return by_the_host[type(step)](program, step)
     return on_the_host(program, step)
 
 
-class CardSteps:
+class StreamProgram:
     """The steps of a program as work for a card, and for the host."""
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
-        return prepared(self, step)
+        return step_runner(self, step)
 
     def series(self, steps):
         """Return functions of the memory that do steps, one after the other."""
@@ -416,7 +437,7 @@ class CardSteps:
 
     def is_launched(self, step):
         """Return whether a step is work for the card alone."""
-        return id(step) in self.launches or type(step) in library_calls
+        return id(step) in self.launches or type(step) in cublas_runners
 
     def start(self, memory):
         """Go through the steps; what is the card's work is done later."""
@@ -426,10 +447,10 @@ class CardSteps:
 
 # CUDA graphs: launches in sequence, recorded once and replayed by one call.
 
-KEPT, SEEN = 8, 64
+MAX_GRAPHS, GRAPHS_DROPPED_AT_ONCE = 8, 64
 
 
-class Recorded:
+class CapturedLaunches:
     """Launches that are recorded if they come again with the same memory.
 
     Args:
@@ -447,7 +468,7 @@ class Recorded:
         self.what = f"a graph of {program.name}{program.line}"
         self.acts = list(map(program.prepare, steps))
         pairs = zip(steps, self.acts)
-        self.hand_overs = [act for step, act in pairs if type(step) is HandOver]
+        self.hand_overs = [act for step, act in pairs if type(step) is CarrySwap]
         used = dict.fromkeys([x for s in steps for x in (*s.reads, *s.writes)])
         self.buffers = [x for x in used if x not in program.offsets]
 
@@ -479,20 +500,20 @@ def replay(recorded, key, memory):
         recorded.act(memory)
     else:
         card.replay(graph, recorded.what)
-    if len(graphs) > KEPT:
+    if len(graphs) > MAX_GRAPHS:
         made = [key for key in graphs if graphs[key] is not None]
-        for old in [*made[:-KEPT], *[*graphs][:-SEEN]]:
+        for old in [*made[:-MAX_GRAPHS], *[*graphs][:-GRAPHS_DROPPED_AT_ONCE]]:
             graphs.pop(old, None)
 
 
-def recorded_series(program, steps):
+def captured_series(program, steps):
     """Return functions of the memory that do steps, whose launches are recorded."""
     found: list = []
-    for alone, group in groupby(steps, lambda s: launches_of(program, s) is not None):
+    for alone, group in groupby(steps, lambda s: launch_count(program, s) is not None):
         part = [*group]
-        counts = [launches_of(program, step) for step in part] if alone else [0]
+        counts = [launch_count(program, step) for step in part] if alone else [0]
         if sum(counts) > 1:
-            found.append(Recorded(program, part))
+            found.append(CapturedLaunches(program, part))
         else:
             found += map(program.prepare, part)
     return found

@@ -5,8 +5,8 @@
 
 import threading
 
-from minijax.arrays.devices import finders, platforms
-from minijax.jaxprs.types import Latest
+from minijax.arrays.devices import device_factories, platforms
+from minijax.jaxprs.types import Hook
 from minijax.jitting.compilation import backends, default_backends
 
 _turn = threading.Lock()
@@ -19,15 +19,15 @@ def find_gpus():
       RuntimeError: if there is no card, or no way to use one.
     """
     from minijax.cuda.device import CudaDevice, GraphProgram
-    from minijax.cuda.driver import count_cards
+    from minijax.cuda.driver import cuda_device_count
 
     with _turn:
         if "gpu" not in platforms:
-            cards = [CudaDevice(id) for id in range(count_cards())]
+            cards = [CudaDevice(id) for id in range(cuda_device_count())]
             backends["gpu"] = GraphProgram
-            default_backends["gpu"] = Latest("gpu")
+            default_backends["gpu"] = Hook("gpu")
             platforms["gpu"] = cards
     return platforms["gpu"]
 
 
-finders["gpu"] = finders["cuda"] = find_gpus
+device_factories["gpu"] = device_factories["cuda"] = find_gpus

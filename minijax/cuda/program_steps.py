@@ -15,47 +15,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.cpu_backend.program_codegen import Repeat
+from minijax.cpu_backend.program_codegen import ScanStep
 from minijax.cuda.driver import CudaLaunch
 from minijax.errors import JaxRuntimeError
-from minijax.fusion.merging import joined, merged, part_of
+from minijax.fusion.merging import fused_group, fused_launch, fusion_group_of
 from minijax.gpu.block_kernels import (
+    block_loop_buffers,
+    block_size,
+    choose_launch_with_rows,
     fits_block,
-    loop_function,
-    parameters_of,
-    shape_on_card,
-    threads_for,
+    render_block_loop,
 )
 from minijax.gpu.codegen import cuda_function
 from minijax.gpu.cuda_source import PRELUDE, c_type
-from minijax.gpu.schedules import for_card
+from minijax.gpu.schedules import specialize_for_gpu
 from minijax.jitting.stages import FLOPS, nbytes
-from minijax.kernels.builder import Buffer, View, collapse, row_major
+from minijax.kernels.builder import Buffer, View, collapse_axes, row_major_strides
 from minijax.kernels.ir import Affine, Parameter, Store, is_affine
-from minijax.kernels.loop_nests import fold, load
+from minijax.kernels.loop_nests import fold_node, load_node
 from minijax.kernels.lowering import (
     Launch,
     StepKind,
-    array_of,
-    cost_of_moving,
+    array_from_view,
+    copy_cost,
     step_kinds,
 )
-from minijax.matmul.lowering import Product, cost_of_product, multiplied
+from minijax.matmul.lowering import Matmul, matmul_cost, matmul_runner
 from minijax.memory.buffer_assignment import may_overwrite
 from minijax.sorting.radix_sort import Sort, sorted_by_numpy
-from minijax.threads.split_reductions import assembled
+from minijax.threads.split_reductions import assemble_kernel
 from minijax.windows.convolution_tiles import (
     TapProduct,
-    columns_in_unit,
-    cost_of_taps,
-    multiplied_taps,
+    columns_per_vector,
+    tiled_conv_by_numpy,
+    tiled_conv_cost,
 )
 
 # Sorts on a card: tiles in shared memory, then merges by rank, a launch for each.
 
 TILE = 1024  # places that a block sorts
 MERGERS = 256  # threads of a block that merges
-BITS = {
+KEY_TYPES = {
     1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long",
     16: "Vector<unsigned long long, 2>",
 }  # fmt: skip
@@ -108,12 +108,14 @@ def parameters_of_pass(step):
     if step.after is None:
         ends += [("const ", f"x{i}", x) for i, x in enumerate(step.sort.operands)]
         ends += [("", f"y{i}", x) for i, x in enumerate(step.sort.results)]
-    found = [(f"{c}{BITS[x.dtype.itemsize]}*", n, x.source) for c, n, x in words + ends]
+    found = [
+        (f"{c}{KEY_TYPES[x.dtype.itemsize]}*", n, x.source) for c, n, x in words + ends
+    ]
     places = ("const int*", "before", step.before), ("int*", "after", step.after)
     return found + [each for each in places if each[2] is not None]
 
 
-def passes_of_sort(step):
+def sort_passes(step):
     """Return the steps that a card makes of a `Sort`: a tile, then merges."""
     rows, n = step.sizes
     doublings = max(math.ceil(math.log2(n / TILE)), 0)
@@ -124,7 +126,7 @@ def passes_of_sort(step):
     return [SortPass(step, *each) for each in ends]
 
 
-FIRST = """
+COMPARE_TEXT = """
   auto comes_first = [&](long long a, long long b) {{
     if (a >= {n} || b >= {n}) return a < b;
 {compare}    return a < b;
@@ -179,14 +181,14 @@ def lines_of_pass(step):
     return compare, put
 
 
-def launch_of_pass(step, aligned=True):
+def sort_launch(step, aligned=True):
     """Return the `CudaLaunch` of a `SortPass`."""
     (rows, n), (compare, put) = step.sort.sizes, lines_of_pass(step)
     tile = min(TILE, max(64, 2 ** math.ceil(math.log2(n))))
     tiles, triples = math.ceil(n / tile), parameters_of_pass(step)
     parts = {
         "parameters": ", ".join(f"{kind} {name}" for kind, name, _ in triples),
-        "first": FIRST.format(n=n, compare=compare),
+        "first": COMPARE_TEXT.format(n=n, compare=compare),
         **{"n": n, "put": put, "tile": tile, "tiles": tiles, "total": rows * n},
         **{"width": step.width, "pair": 2 * step.width},
         "threads": MERGERS if step.width else tile // 2,
@@ -204,7 +206,9 @@ def passed_by_numpy(program, step):
     shape = _, n = step.sort.sizes
 
     def run(memory):
-        words = [array_of(x, memory).reshape(shape) for x in step.sort.words[::-1]]
+        words = [
+            array_from_view(x, memory).reshape(shape) for x in step.sort.words[::-1]
+        ]
         runs = np.broadcast_to(np.arange(n) // step.length, shape)
         places = np.lexsort([*words, runs], axis=-1).astype(np.int32)
         memory[step.after][:] = places.reshape(-1).view(np.uint8)
@@ -216,7 +220,7 @@ def cost_of_pass(step):
     """Count the comparisons: one for each round of the network, or of the search."""
     rounds = math.log2(step.width) + 1 if step.width else 55
     count = Counter({FLOPS: int(math.prod(step.sort.sizes) * rounds)})
-    return count + cost_of_moving(step)
+    return count + copy_cost(step)
 
 
 step_kinds[SortPass] = StepKind(passed_by_numpy, cost_of_pass)
@@ -224,10 +228,10 @@ step_kinds[SortPass] = StepKind(passed_by_numpy, cost_of_pass)
 
 # Horizontal fusion: independent kernels of the same loops as one launch.
 
-BACK, WIDE = 32, 150  # steps that are looked at; nodes of a kernel
+FUSION_WINDOW, MAX_FUSED_NODES = 32, 150  # steps that are looked at; nodes of a kernel
 
 
-def side_by_side(program):
+def horizontal_fusion(program):
     """Return a program whose independent kernels of the same loops are one launch."""
     steps: list = []
     for step in program.steps:
@@ -235,13 +239,13 @@ def side_by_side(program):
         if place is None:
             steps.append(step)
         else:
-            steps[place] = both(steps[place], step)
+            steps[place] = horizontally_fused_launch(steps[place], step)
     return program._replace(steps=steps)
 
 
 def twin_of(step, steps):
     """Return the place of an earlier launch that a launch may be done with, or None."""
-    for place in range(len(steps) - 1, max(len(steps) - BACK, 0) - 1, -1):
+    for place in range(len(steps) - 1, max(len(steps) - FUSION_WINDOW, 0) - 1, -1):
         if is_needed(steps[place], step):
             return None
         if type(steps[place]) is Launch and are_twins(steps[place].kernel, step.kernel):
@@ -261,15 +265,23 @@ def is_needed(other, step):
 
 def are_twins(a, b):
     """Return whether two kernels have the same loops and launches, and few nodes."""
-    if a.sizes != b.sizes or 0 in a.sizes or len(a.nodes) + len(b.nodes) > WIDE:
+    if (
+        a.sizes != b.sizes
+        or 0 in a.sizes
+        or len(a.nodes) + len(b.nodes) > MAX_FUSED_NODES
+    ):
         return False
-    return is_affine(a) and is_affine(b) and shape_on_card(a) == shape_on_card(b)
+    return (
+        is_affine(a)
+        and is_affine(b)
+        and choose_launch_with_rows(a) == choose_launch_with_rows(b)
+    )
 
 
-def both(first, second):
+def horizontally_fused_launch(first, second):
     """Return the launch of two that have the same loops."""
-    part = joined(part_of(first), part_of(second))
-    return merged(part, {*first.writes, *second.writes})
+    part = fused_group(fusion_group_of(first), fusion_group_of(second))
+    return fused_launch(part, {*first.writes, *second.writes})
 
 
 # Register tiling for a card: products of matrices, and convolutions by their taps.
@@ -316,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }}"""
 
 # A product; and the products of the halves of two pairs of short integers.
-TERMS = (
+PRODUCT_TERMS = (
     "p * q",
     "(short)p * (short)q + (unsigned)(((int)p >> 16) * ((int)q >> 16))",
 )
@@ -354,7 +366,7 @@ def tiled_launch(step, kind, sizes, places, **more):
     """
     count, rows, columns, terms = sizes
     tall, broad = sums_of_thread(step.out.dtype, rows, columns)
-    named = {"parts": 1, "more": "", "term": TERMS[0], **more, **places}
+    named = {"parts": 1, "more": "", "term": PRODUCT_TERMS[0], **more, **places}
     down, across = tiles_for(step.out.dtype, rows, columns)
     length = SIDE * -(-terms // (named["parts"] * SIDE))
     named |= {"rows": rows, "columns": columns, "terms": terms, "length": length}
@@ -369,7 +381,7 @@ def tiled_launch(step, kind, sizes, places, **more):
     return CudaLaunch(f"{kind}_{key}", text, blocks, SIDE**2, buffers)
 
 
-class CardProduct(Product):
+class DeviceMatmul(Matmul):
     """A step: a product of matrices by tiles, which needs no workspace."""
 
     workspace = 0
@@ -389,31 +401,33 @@ def reached(name, pairs):
     return found
 
 
-def place_in(view, row, column):
+def matrix_index_expr(view, row, column):
     """Return the expression of a place in a view of matrices, one for each `batch`."""
     *batch, down, across = view.strides
     terms = [str(view.offset), *reached("batch", zip(view.shape, batch))]
     return " + ".join([*terms, f"{row} * {down}", f"{column} * {across}"])
 
 
-def launch_of_product(step, aligned=True):
-    """Return the `CudaLaunch` of a `CardProduct`."""
+def matmul_launch(step, aligned=True):
+    """Return the `CudaLaunch` of a `DeviceMatmul`."""
     places = {
-        "a": place_in(step.lhs, "row", "k"),
-        "b": place_in(step.rhs, "k", "column"),
-        "c": place_in(step.out, "row", "column"),
+        "a": matrix_index_expr(step.lhs, "row", "k"),
+        "b": matrix_index_expr(step.rhs, "k", "column"),
+        "c": matrix_index_expr(step.out, "row", "column"),
     }
-    return tiled_launch(step, "product", step.sizes, places, term=TERMS[step.pairs])
+    return tiled_launch(
+        step, "product", step.sizes, places, term=PRODUCT_TERMS[step.pairs]
+    )
 
 
-step_kinds[CardProduct] = StepKind(multiplied, cost_of_product)
+step_kinds[DeviceMatmul] = StepKind(matmul_runner, matmul_cost)
 
 
 BLOCKS = 264  # that fill a card: two for each of the 132 multiprocessors of an H100
 LEAST = 512  # terms of a part
 
 
-class CardTaps(NamedTuple):
+class DeviceConvolution(NamedTuple):
     """A step: a convolution by tiles.
 
     Attributes:
@@ -462,10 +476,10 @@ def sizes_of(taps):
     return (*counts, taps.columns, terms), groups, rows
 
 
-def launch_of_taps(step, aligned=True):
-    """Return the `CudaLaunch` of a `CardTaps`."""
+def convolution_launch(step, aligned=True):
+    """Return the `CudaLaunch` of a `DeviceConvolution`."""
     taps, (sizes, groups, rows) = step.taps, sizes_of(step.taps)
-    unit, count = columns_in_unit(taps.out.dtype), taps.terms.count
+    unit, count = columns_per_vector(taps.out.dtype), taps.terms.count
     tap, term = f"k / {count} * 2", f"k % {count}"
     terms = {
         "a": [taps.image.offset, f"table[{tap}]", f"{term} * {taps.terms.a}"],
@@ -483,40 +497,43 @@ def launch_of_taps(step, aligned=True):
     return tiled_launch(step, "taps", sizes, places, **more)
 
 
-def steps_of_taps(taps):
+def convolution_steps(taps):
     """Return the steps of a card for a `TapProduct`."""
     (count, rows, columns, terms), *_ = sizes_of(taps)
     tiles = count * math.prod(tiles_for(taps.out.dtype, rows, columns))
     parts = min(-(-BLOCKS // max(tiles, 1)), terms // LEAST)
     if parts < 2 or not tiles:
-        return [CardTaps(taps)]
+        return [DeviceConvolution(taps)]
     length = SIDE * -(-terms // (parts * SIDE))
     parts = -(-terms // length)  # as many as there are terms for
     loops = [*taps.outer, taps.rows]
     shape = (*[loop.count for loop in loops], columns)
-    strides, size = row_major(shape), math.prod(shape)
+    strides, size = row_major_strides(shape), math.prod(shape)
     partial = Buffer(f"{taps.out.source.name}_parts", taps.out.dtype, parts * size)
     *outer, last = [x._replace(c=stride) for x, stride in zip(loops, strides)]
     out = View(partial, taps.out.dtype, shape, 0, strides)
     first = taps._replace(out=out, outer=tuple(outer), rows=last)
     place = Affine(taps.out.offset, (*[loop.c for loop in loops], 1, 0))
-    return [CardTaps(first, parts), added_up(out, taps.out.source, parts, place)]
+    return [
+        DeviceConvolution(first, parts),
+        added_up(out, taps.out.source, parts, place),
+    ]
 
 
 def added_up(first, total, parts, place):
     """Return the launch that adds parts, the first of which is a view, in a buffer."""
     size, axis = math.prod(first.shape), len(first.shape)
     x = Parameter("x", first.dtype, parts * size)
-    x = load(x, Affine(0, (*first.strides, size)))
-    y = fold("add", (axis,), x)
+    x = load_node(x, Affine(0, (*first.strides, size)))
+    y = fold_node("add", (axis,), x)
     store = Store(Parameter("out", total.dtype, total.size), place, y)
-    kernel = assembled("sum_of_parts", (*first.shape, parts), [x, y], [store])
-    return Launch(collapse(kernel), [first.source, total])
+    kernel = assemble_kernel("sum_of_parts", (*first.shape, parts), [x, y], [store])
+    return Launch(collapse_axes(kernel), [first.source, total])
 
 
 def run_of_taps(program, step):
     """Return a function of the memory that does a convolution near by, in one part."""
-    run = multiplied_taps(program, step.taps)
+    run = tiled_conv_by_numpy(program, step.taps)
 
     def do(memory):
         if step.parts > 1:
@@ -526,7 +543,9 @@ def run_of_taps(program, step):
     return do
 
 
-step_kinds[CardTaps] = StepKind(run_of_taps, lambda step: cost_of_taps(step.taps))
+step_kinds[DeviceConvolution] = StepKind(
+    run_of_taps, lambda step: tiled_conv_cost(step.taps)
+)
 
 
 # Steps of a program as functions of CUDA C: kernels, products, sorts, loops.
@@ -541,7 +560,7 @@ def launch_of_kernel(step, aligned=True):
     """
     kernel, label = step.kernel, step.kernel.label
     anywhere = () if aligned else {x.name for x in kernel.parameters}
-    shape = shape_on_card(kernel, anywhere)
+    shape = choose_launch_with_rows(kernel, anywhere)
     label = label if aligned else f"{label}_anywhere"
     text = cuda_function(kernel, shape, label)
     return CudaLaunch(label, text, shape.blocks(kernel), shape.threads, step.buffers)
@@ -551,7 +570,7 @@ class BlockLoop(NamedTuple):
     """A step: a loop that one block of threads does, in one launch.
 
     Attributes:
-      loop: a `Repeat`, or a `While`.
+      loop: a `ScanStep`, or a `While`.
     """
 
     loop: NamedTuple
@@ -565,7 +584,7 @@ class BlockLoop(NamedTuple):
     def reads(self):
         """The buffers that the step reads."""
         written = {*self.writes}
-        return [x for x in parameters_of(self.loop) if x not in written]
+        return [x for x in block_loop_buffers(self.loop) if x not in written]
 
     @property
     def writes(self):
@@ -579,26 +598,26 @@ class BlockLoop(NamedTuple):
 def launch_of_loop(step, aligned=True):
     """Return the `CudaLaunch` of a `BlockLoop`."""
     loop = step.loop
-    key = hashlib.sha256(loop_function(loop, "loop").encode()).hexdigest()[:12]
-    label, buffers = f"loop_{key}", parameters_of(loop)
-    text = loop_function(loop, label)
-    return CudaLaunch(label, "\n" + text, 1, threads_for(loop), buffers)
+    key = hashlib.sha256(render_block_loop(loop, "loop").encode()).hexdigest()[:12]
+    label, buffers = f"loop_{key}", block_loop_buffers(loop)
+    text = render_block_loop(loop, label)
+    return CudaLaunch(label, "\n" + text, 1, block_size(loop), buffers)
 
 
-def rows_are_aligned(step):
+def is_row_aligned(step):
     """Return whether the rows of a loop begin where 16 bytes begin."""
-    wholes = [*step.xs, *step.ys] if isinstance(step, Repeat) and step.length else []
+    wholes = [*step.xs, *step.ys] if isinstance(step, ScanStep) and step.length else []
     return not any(nbytes(x) // step.length % 16 for x in wholes)
 
 
 def card_steps(step):
     """Return the steps of a card for one of a core."""
-    if type(step) is Product:
-        return [CardProduct(*step)]
+    if type(step) is Matmul:
+        return [DeviceMatmul(*step)]
     if type(step) is TapProduct:
-        return steps_of_taps(step)
+        return convolution_steps(step)
     if type(step) is Sort:
-        return passes_of_sort(step)
+        return sort_passes(step)
     if fits_block(step):
         return [BlockLoop(step)]
     if step.programs:
@@ -609,12 +628,12 @@ def card_steps(step):
 def with_card_steps(program):
     """Return a program with a card's products, sorts and loops, within loops too."""
     steps = [each for step in program.steps for each in card_steps(step)]
-    return side_by_side(program._replace(steps=steps))
+    return horizontal_fusion(program._replace(steps=steps))
 
 
-def program_for_card(program):
+def program_for_gpu(program):
     """Return a fused `LoweredProgram` with the steps of a card, which fill it."""
-    return for_card(with_card_steps(program))
+    return specialize_for_gpu(with_card_steps(program))
 
 
 # From types of steps to functions that return the `CudaLaunch` of a step, given it and
@@ -622,9 +641,9 @@ def program_for_card(program):
 cuda_launches = {
     Launch: launch_of_kernel,
     BlockLoop: launch_of_loop,
-    CardProduct: launch_of_product,
-    CardTaps: launch_of_taps,
-    SortPass: launch_of_pass,
+    DeviceMatmul: matmul_launch,
+    DeviceConvolution: convolution_launch,
+    SortPass: sort_launch,
 }
 
 
@@ -651,7 +670,7 @@ def launches_in(program, aligned=True):
         if type(step) in cuda_launches:
             found[id(step)] = cuda_launches[type(step)](step, aligned)
         for inner in step.programs:
-            found |= launches_in(inner, aligned and rows_are_aligned(step))
+            found |= launches_in(inner, aligned and is_row_aligned(step))
     return found
 
 
@@ -664,13 +683,13 @@ def cuda_source(launches):
     return PRELUDE + "\n".join(texts.values()) if texts else "", {*texts}
 
 
-def may_overwrite_there(step, old, new):
+def may_overwrite_on_gpu(step, old, new):
     """Return whether the threads of a step may write a result over an operand."""
-    alone = type(step) is Launch and shape_on_card(step.kernel).team == 1
+    alone = type(step) is Launch and choose_launch_with_rows(step.kernel).team == 1
     return alone and may_overwrite(step, old, new)
 
 
-def launched(program, launch):
+def enqueue_launch(program, launch):
     """Return a function of the memory that puts a launch into the card's stream."""
     label, _, blocks, threads, buffers = launch
     card, function = program.card, program.functions[label]
@@ -688,7 +707,7 @@ def launched(program, launch):
     return do if blocks else lambda memory: None
 
 
-def line_of(closed):
+def source_line(closed):
     """Return where a program begins in the text of its user, for errors."""
     lines = [eqn.source for eqn in closed.eqns if eqn.source is not None]
     return f", which begins in {lines[0].brief}" if lines else ""

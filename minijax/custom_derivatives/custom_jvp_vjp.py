@@ -12,46 +12,46 @@ from functools import partial, reduce
 from typing import Any
 
 from minijax import lax
-from minijax.arrays.array import primitive_rules, shape_rules, typeof
+from minijax.arrays.array import def_shape_and_impl, shape_rules, typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import move_axis, program_primitives, vmap_rules
+from minijax.batching.vmap import higher_order_primitives, move_one_axis, vmap_rules
 from minijax.core import Primitive, RuleTable, Tracer, current_trace, impl_rules
 from minijax.custom_derivatives.flat_functions import (
-    NOT_BOTH,
-    CallRule,
+    OPTIMIZE_REMAT_CONFLICT,
+    CustomRuleFunction,
     CustomVJPPrimal,
-    Decorated,
-    as_fun,
+    FlatRule,
+    batched_call_rule,
+    callee_as_fun,
     check_pair,
     check_result,
     check_structures,
     check_tangents,
     checked_cotangents,
-    mapped_call,
-    name_of,
-    none_if_zero,
-    refuse_closed_over,
-    refuse_tracers,
+    fun_name_of,
+    instantiate_for_rule,
+    raise_closed_over,
+    raise_if_tracers,
     type_of_tangent,
-    written_out,
+    zero_to_none,
 )
 from minijax.forward_mode.jvp import (
-    add_tangents,
-    constant_rule,
+    add_or_none,
+    defjvp_zero,
     jvp_rules,
-    zeros_like_tangent,
+    zeros_like_tangent_aval,
 )
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, trace_to_jaxpr
-from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.pytrees.tree_util import tree_flatten, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
-from minijax.reverse_mode.transpose_rules import transposed_call
+from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
 # Values whose derivative is taken to be zero (stop-gradient).
 
 stop_gradient_p = Primitive("stop_gradient")
-primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
-jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
+def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
+jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
 vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
     stop_gradient_p.bind(*args),
     list(dims),
@@ -81,7 +81,7 @@ def stop_gradient(x: Any) -> Any:
 # Calls of functions that bring their own rules: primitives with functions inside.
 
 
-def write_down(fun, args):
+def trace_to_closed_jaxpr(fun, args):
     """Return the program of a function, and what it uses without receiving it.
 
     Args:
@@ -111,14 +111,14 @@ class CallPrimitive(Primitive):
         """
         staged = isinstance(current_trace(), JaxprTrace)
         if staged and not isinstance(call_jaxpr, ClosedJaxpr):
-            call_jaxpr, consts = write_down(call_jaxpr, args)
+            call_jaxpr, consts = trace_to_closed_jaxpr(call_jaxpr, args)
             args, num_consts = [*consts, *args], num_consts + len(consts)
         params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
         return super().bind(*args, **params)
 
 
 def _impl(*args, call_jaxpr, **params):
-    return as_fun(call_jaxpr)(*args)
+    return callee_as_fun(call_jaxpr)(*args)
 
 
 def _shape(*avals, call_jaxpr, **params):
@@ -129,7 +129,7 @@ def _shape(*avals, call_jaxpr, **params):
 # call: to run such an equation is to run that program.
 callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
 # Primitives whose calls have no rules of their own: nothing is lost with the call.
-plain_calls: set = set()
+transparent_calls: set = set()
 
 
 def _write(eqn, writing):
@@ -137,39 +137,39 @@ def _write(eqn, writing):
     params = {"name": eqn.params["name"], **dict(sorted(eqn.params.items()))}
     if not params["num_consts"]:
         del params["num_consts"]
-    return write_plainly(eqn, writing, params)
+    return pp_eqn_default(eqn, writing, params)
 
 
-def call_primitive(name):
+def def_call_primitive(name):
     """Return a new primitive that calls a function, with the rules of every call."""
     primitive = CallPrimitive(name)
-    program_primitives.add(primitive)
+    higher_order_primitives.add(primitive)
     impl_rules[primitive], shape_rules[primitive] = _impl, _shape
-    vmap_rules[primitive] = partial(mapped_call, primitive)
-    print_rules[primitive] = _write
+    vmap_rules[primitive] = partial(batched_call_rule, primitive)
+    pp_eqn_rules[primitive] = _write
     callee_rules[primitive] = lambda eqn: eqn.params["call_jaxpr"]
     return primitive
 
 
 # Custom jvp rules: functions with a forward derivative of their own.
 
-custom_jvp_call_p = call_primitive("custom_jvp_call")
+custom_jvp_call_p = def_call_primitive("custom_jvp_call")
 
 
 def _jvp(primals, tangents, jvp, num_consts, **params):
-    refuse_closed_over("jvp", tangents[:num_consts])
+    raise_closed_over("jvp", tangents[:num_consts])
     return jvp(primals[num_consts:], tangents[num_consts:])
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
-    return transposed_call(call_jaxpr, operands, cts)
+    return transpose_call_eqn(call_jaxpr, operands, cts)
 
 
 jvp_rules[custom_jvp_call_p] = _jvp
 transpose_rules[custom_jvp_call_p] = _transpose
 
 
-class JvpRule(CallRule):
+class JvpRule(FlatRule):
     """The rule of a user, for trees of arrays, as one of flat lists.
 
     Args:
@@ -180,7 +180,7 @@ class JvpRule(CallRule):
 
     def __init__(self, rule, function, symbolic_zeros):
         self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
-        self.name = name_of(rule)
+        self.name = fun_name_of(rule)
 
     def __call__(self, primals, tangents):
         """Return the list of results, and the list of their tangents."""
@@ -192,10 +192,10 @@ class JvpRule(CallRule):
         check_structures(self.name, function, tree_flatten(out)[1], tree)
         outs = check_result("jvp", self.name, function, out)
         check_tangents(list(map(typeof, outs)), list(map(type_of_tangent, slopes)))
-        return outs, list(map(none_if_zero, slopes))
+        return outs, list(map(zero_to_none, slopes))
 
     def _written_out(self, primal, tangent):
-        return written_out(tangent, typeof(primal), self.symbolic_zeros)
+        return instantiate_for_rule(tangent, typeof(primal), self.symbolic_zeros)
 
     def dims_of(self, dims, primals, tangents):
         """Each tangent that is there is mapped as its primal is."""
@@ -214,12 +214,12 @@ def summed_rule(function, jvps):
 
     def jvp(primals, tangents):
         out = function(*primals)
-        zeros = tree_map(zeros_like_tangent, out)
+        zeros = tree_map(zeros_like_tangent_aval, out)
         parts = [
             rule(tangent, out, *primals) if rule else zeros
             for tangent, rule in zip(tangents, jvps)
         ]
-        return out, tree_map(lambda *ts: reduce(add_tangents, ts), *parts)
+        return out, tree_map(lambda *ts: reduce(add_or_none, ts), *parts)
 
     return jvp
 
@@ -229,7 +229,7 @@ def _stopped(tree):
     return tree_map(lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, tree)
 
 
-class custom_jvp(Decorated):
+class custom_jvp(CustomRuleFunction):
     """A function with a derivative of its own, for forward mode and all that uses it.
 
     Args:
@@ -289,13 +289,13 @@ class custom_jvp(Decorated):
 
 # Custom vjp rules: functions with a backward derivative of their own.
 
-custom_vjp_call_p = call_primitive("custom_vjp_call")
+custom_vjp_call_p = def_call_primitive("custom_vjp_call")
 custom_lin_p = Primitive("custom_lin")
 
 
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
     """Run the forward rule, and promise the backward rule to the tape."""
-    refuse_closed_over("vjp", tangents[:num_consts])
+    raise_closed_over("vjp", tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     in_zeros = tuple([tangent is None for tangent in tangents])
     outs, residuals = fwd(primals, in_zeros)
@@ -349,13 +349,13 @@ def _write_lin(eqn, writing):
     """Leave out what JAX leaves out: the types and the structure."""
     shown = ("bwd", "in_zeros", "num_res", "symbolic_zeros")
     params = {key: eqn.params[key] for key in shown}
-    return write_plainly(eqn, writing, params | {"in_zeros": [*params["in_zeros"]]})
+    return pp_eqn_default(eqn, writing, params | {"in_zeros": [*params["in_zeros"]]})
 
 
-print_rules[custom_lin_p] = _write_lin
+pp_eqn_rules[custom_lin_p] = _write_lin
 
 
-class FwdRule(CallRule):
+class FwdRule(FlatRule):
     """A user's forward rule, as a function of flat lists.
 
     Args:
@@ -366,7 +366,7 @@ class FwdRule(CallRule):
 
     def __init__(self, rule, function, symbolic_zeros):
         self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
-        self.name = name_of(rule)
+        self.name = fun_name_of(rule)
 
     def __call__(self, primals, in_zeros):
         """Return the list of results, and the tree of residuals."""
@@ -382,7 +382,7 @@ class FwdRule(CallRule):
         return [*dims, *[None] * len(in_zeros)]
 
 
-class BwdRule(CallRule):
+class BwdRule(FlatRule):
     """A user's backward rule, as a function of flat lists.
 
     Args:
@@ -394,13 +394,13 @@ class BwdRule(CallRule):
 
     def __init__(self, rule, function, symbolic_zeros):
         self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
-        self.name = name_of(rule)
+        self.name = fun_name_of(rule)
 
     def __call__(self, residuals, cts):
         """Return the list of cotangents of the arguments; None is zero."""
         function, symbolic = self.function, self.symbolic_zeros
         pairs = zip(cts, function.out_avals)
-        given = [written_out(ct, aval, symbolic) for ct, aval in pairs]
+        given = [instantiate_for_rule(ct, aval, symbolic) for ct, aval in pairs]
         found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
         return checked_cotangents(function, found)
 
@@ -410,15 +410,18 @@ class BwdRule(CallRule):
 
     def placed(self, found, dims, axis):
         """Sum over the examples where they share an argument."""
-        return [ct if ct is None else at_place(ct, dim) for ct, dim in zip(found, dims)]
+        return [
+            ct if ct is None else move_or_sum_bdim(ct, dim)
+            for ct, dim in zip(found, dims)
+        ]
 
 
-def at_place(ct, dim):
+def move_or_sum_bdim(ct, dim):
     """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
-    return lax.reduce_sum(ct, (0,)) if dim is None else move_axis(ct, 0, dim)
+    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
 
 
-class custom_vjp(Decorated):
+class custom_vjp(CustomRuleFunction):
     """A function with a derivative of its own, for reverse mode only.
 
     Args:
@@ -458,7 +461,7 @@ class custom_vjp(Decorated):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
         if symbolic_zeros and optimize_remat:
-            raise NotImplementedError(NOT_BOTH)
+            raise NotImplementedError(OPTIMIZE_REMAT_CONFLICT)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
@@ -466,7 +469,7 @@ class custom_vjp(Decorated):
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
         leaves, function = self.take_apart(args)
-        refuse_tracers(function.static)
+        raise_if_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
         params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)

@@ -12,24 +12,27 @@ from typing import Any
 
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import at_front, move_axis, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, move_one_axis, vmap_rules
 from minijax.core import Primitive, impl_rules
-from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, write_down
-from minijax.custom_derivatives.flat_functions import (
-    Decorated,
-    as_pair,
-    name_of,
-    positional,
-    refuse_result,
-    take_apart,
+from minijax.custom_derivatives.custom_jvp_vjp import (
+    callee_rules,
+    trace_to_closed_jaxpr,
 )
-from minijax.diagnostics.tracebacks import guarded
-from minijax.forward_mode.jvp import instantiate, jvp_flat, jvp_rules
+from minijax.custom_derivatives.flat_functions import (
+    CustomRuleFunction,
+    flatten_call,
+    fun_name_of,
+    raise_not_array,
+    resolve_kwargs,
+    unpack_pair,
+)
+from minijax.diagnostics.tracebacks import api_boundary
+from minijax.forward_mode.jvp import instantiate_tangents, jvp_flat_fun, jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.pytrees.tree_operations import treedef_tuple
 from minijax.pytrees.tree_util import tree_flatten, tree_structure
 from minijax.reverse_mode.backward_pass import transpose_rules
-from minijax.reverse_mode.transpose_rules import transposed_call
+from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
 custom_vmap_p = Primitive("custom_vmap_call")
 impl_rules[custom_vmap_p] = lambda *args, call, **_: jaxpr_as_fun(call)(*args)
@@ -38,13 +41,13 @@ callee_rules[custom_vmap_p] = lambda eqn: eqn.params["call"]
 
 
 def _vmap(axis, args, dims, rule, **params):
-    fronts = [x if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
+    fronts = [x if d is None else move_one_axis(x, d, 0) for x, d in zip(args, dims)]
     outs, mapped = rule(axis.size, [d is not None for d in dims], fronts)
     return outs, [0 if flag else None for flag in mapped]
 
 
 def _transpose(cts, *operands, call, **params):
-    return transposed_call(call, operands, cts)
+    return transpose_call_eqn(call, operands, cts)
 
 
 vmap_rules[custom_vmap_p], transpose_rules[custom_vmap_p] = _vmap, _transpose
@@ -81,10 +84,10 @@ class BatchRule:
                 "adapting the rule."
             )
         _, args = self.in_tree.unflatten(args)
-        name, wanted = name_of(self.rule), "the result and which parts are mapped"
+        name, wanted = fun_name_of(self.rule), "the result and which parts are mapped"
         found = self.rule(size, [*mapped], *args)
-        out, flags = as_pair(found, f"The custom vmap rule {name}", wanted)
-        refuse_result(f"The custom vmap rule {name}", out)
+        out, flags = unpack_pair(found, f"The custom vmap rule {name}", wanted)
+        raise_not_array(f"The custom vmap rule {name}", out)
         outs, tree = tree_flatten(out)
         flags, flag_tree = tree_flatten(flags)
         self._check(tree, flag_tree)
@@ -126,7 +129,7 @@ class custom_vmap:
         functools.update_wrapper(self, fun)
         self.fun = fun
 
-    __getattr__ = Decorated.__getattr__
+    __getattr__ = CustomRuleFunction.__getattr__
 
     def def_vmap(self, vmap_rule: Callable) -> Callable:
         """Define the rule, and return it.
@@ -140,17 +143,17 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    @guarded
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        args = positional("custom_vmap", self.fun, args, kwargs)
+        args = resolve_kwargs("custom_vmap", self.fun, args, kwargs)
         if self.vmap_rule is None:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function "
-                f"{name_of(self.fun)} using def_vmap."
+                f"{fun_name_of(self.fun)} using def_vmap."
             )
-        leaves, function = take_apart("custom_vmap", self.fun, args, ())
-        call, consts = write_down(function, leaves)
+        leaves, function = flatten_call("custom_vmap", self.fun, args, ())
+        call, consts = trace_to_closed_jaxpr(function, leaves)
         in_tree = treedef_tuple([tree_structure(consts), function.in_tree])
         trees = {"in_tree": in_tree, "out_tree": function.out_tree}
         rule = BatchRule(self.vmap_rule, **trees)
@@ -173,9 +176,9 @@ class TangentBatchRule:
     def __call__(self, size, mapped, args):
         """Return values and tangents, and for each whether it is mapped."""
         either = [x or y for x, y in zip(mapped, self._of_tangents(mapped, False))]
-        wanted = either + only(self.moving, either)
+        wanted = either + select_masked(self.moving, either)
         args = [
-            at_front(x, 0 if there else None, size) if want else x
+            batch_dim_to_front(x, 0 if there else None, size) if want else x
             for x, there, want in zip(args, mapped, wanted)
         ]
         found = []
@@ -186,9 +189,9 @@ class TangentBatchRule:
             return outs
 
         primals = args[: len(either)]
-        outs, slopes = jvp_flat(values, primals, self._of_tangents(args, None))
-        slopes = only(self.moves, instantiate(outs, slopes))
-        return outs + slopes, found + only(self.moves, found)
+        outs, slopes = jvp_flat_fun(values, primals, self._of_tangents(args, None))
+        slopes = select_masked(self.moves, instantiate_tangents(outs, slopes))
+        return outs + slopes, found + select_masked(self.moves, found)
 
     def _of_tangents(self, flat, missing):
         """Return one item for each argument: that of its tangent, if it has one."""
@@ -196,7 +199,7 @@ class TangentBatchRule:
         return [next(tangents) if moves else missing for moves in self.moving]
 
 
-def only(mask, items):
+def select_masked(mask, items):
     """Return the list of those items for which `mask` is true."""
     return [item for flag, item in zip(mask, items) if flag]
 
@@ -209,15 +212,15 @@ def _jvp(primals, tangents, call, rule, in_tree, out_tree):
     def program(*flat):
         slopes = iter(flat[count:])
         given = [next(slopes) if moves else None for moves in moving]
-        outs, slopes = jvp_flat(jaxpr_as_fun(call), flat[:count], given)
-        return outs + only(moves, instantiate(outs, slopes))
+        outs, slopes = jvp_flat_fun(jaxpr_as_fun(call), flat[:count], given)
+        return outs + select_masked(moves, instantiate_tangents(outs, slopes))
 
-    flat = [*primals, *only(moving, instantiate(primals, tangents))]
+    flat = [*primals, *select_masked(moving, instantiate_tangents(primals, tangents))]
     twin = in_tree.unflatten([0 if flag else None for flag in moving])
     twin_out = out_tree.unflatten([0 if flag else None for flag in moves])
     outs = custom_vmap_p.bind(
         *flat,
-        call=write_down(program, flat)[0],
+        call=trace_to_closed_jaxpr(program, flat)[0],
         rule=TangentBatchRule(rule, moving, moves),
         in_tree=treedef_tuple([in_tree, tree_structure(twin)]),
         out_tree=treedef_tuple([out_tree, tree_structure(twin_out)]),

@@ -14,10 +14,10 @@ import inspect
 from typing import Any
 
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.batching.vmap import at_front, vmap_flat
+from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype_of_primal
+from minijax.batching.vmap import batch_dim_to_front, batch_flat_fun
 from minijax.core import Tracer
-from minijax.diagnostics.tracebacks import guarded
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import UnexpectedTracerError
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.numpy.operands import as_array
@@ -30,18 +30,18 @@ from minijax.pytrees.tree_util import (
     tree_leaves_with_path,
     tree_map,
 )
-from minijax.reverse_mode.backward_pass import spell
+from minijax.reverse_mode.backward_pass import aval_text
 
 # Functions and derivative rules of users, as functions of flat arguments.
 
 
-def name_of(fun):
+def fun_name_of(fun):
     """Return what a function is called in messages and programs."""
     inner = fun.func if isinstance(fun, functools.partial) else fun
     return getattr(inner, "__name__", None) or type(inner).__name__
 
 
-def positional(kind, fun, args, kwargs):
+def resolve_kwargs(kind, fun, args, kwargs):
     """Return all arguments of a call by position, defaults included.
 
     Args:
@@ -56,7 +56,7 @@ def positional(kind, fun, args, kwargs):
         return _bound(fun, args, kwargs)
     except TypeError as error:
         raise TypeError(
-            f"The input arguments to the {kind}-decorated function {name_of(fun)} "
+            f"The input arguments to the {kind}-decorated function {fun_name_of(fun)} "
             "could not be resolved to positional-only arguments. Binding failed with "
             f"the error:\n{error}"
         ) from error
@@ -93,7 +93,7 @@ def nondiff_positions(fun, argnums, argnames):
         if name not in known:
             raise ValueError(
                 f"nondiff_argnames names {name!r}, but the arguments of "
-                f"{name_of(fun)} are {', '.join(known)}."
+                f"{fun_name_of(fun)} are {', '.join(known)}."
             )
     return tuple(sorted({*nums, *map(known.index, names)}))
 
@@ -114,7 +114,7 @@ class FlatFunction:
 
     def __init__(self, fun, in_tree, in_avals, static):
         self.fun, self.in_tree, self.in_avals = fun, in_tree, in_avals
-        self.static, self.name = static, name_of(fun)
+        self.static, self.name = static, fun_name_of(fun)
         self.out_tree, self.out_avals = None, None
 
     def __call__(self, *flat):
@@ -124,7 +124,7 @@ class FlatFunction:
         try:
             self.out_avals = list(map(typeof, outs))
         except (TypeError, ValueError):
-            refuse_result(self.name, result)
+            raise_not_array(self.name, result)
             raise
         return outs
 
@@ -140,7 +140,7 @@ class FlatFunction:
         return rule(*[self.static[i] for i in sorted(self.static)], *args)
 
 
-def refuse_result(name, result):
+def raise_not_array(name, result):
     """Raise an error that says where a result holds something that is no array."""
     for path, leaf in tree_leaves_with_path(result):
         try:
@@ -152,7 +152,7 @@ def refuse_result(name, result):
             ) from None
 
 
-def as_pair(found, name, wanted):
+def unpack_pair(found, name, wanted):
     """Return the two parts of what a user's function returned, or raise.
 
     Args:
@@ -170,7 +170,7 @@ def as_pair(found, name, wanted):
     return first, second
 
 
-def take_apart(kind, fun, args, nondiff):
+def flatten_call(kind, fun, args, nondiff):
     """Return the leaves of arguments, and the `FlatFunction` that takes them.
 
     Args:
@@ -195,7 +195,7 @@ def take_apart(kind, fun, args, nondiff):
     return leaves, FlatFunction(fun, in_tree, avals, static)
 
 
-class Decorated:
+class CustomRuleFunction:
     """A function to which rules can be given, as an object that is called like it.
 
     Args:
@@ -206,7 +206,7 @@ class Decorated:
     kind = ""  # for messages
 
     def __init_subclass__(cls):
-        cls.__call__ = guarded(cls.__call__)
+        cls.__call__ = api_boundary(cls.__call__)
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         functools.update_wrapper(self, fun)
@@ -227,20 +227,20 @@ class Decorated:
     def refuse_without(self, rule):
         """Raise if a rule is missing; `rule` is what messages call it."""
         raise AttributeError(
-            f"No {rule} defined for {self.kind} function {name_of(self.fun)} using "
+            f"No {rule} defined for {self.kind} function {fun_name_of(self.fun)} using "
             f"def{rule.lower()}."
         )
 
     def positional(self, args, kwargs):
         """Return all arguments of a call by position."""
-        return positional(self.kind, self.fun, args, kwargs)
+        return resolve_kwargs(self.kind, self.fun, args, kwargs)
 
     def take_apart(self, args):
         """Return the leaves of arguments, and the `FlatFunction` that takes them."""
-        return take_apart(self.kind, self.fun, args, self.nondiff_argnums)
+        return flatten_call(self.kind, self.fun, args, self.nondiff_argnums)
 
 
-def refuse_tracers(static):
+def raise_if_tracers(static):
     """Raise if a value that a rule of reverse mode holds belongs to a trace."""
     if any(isinstance(leaf, Tracer) for leaf in tree_leaves(static)):
         raise UnexpectedTracerError(
@@ -254,7 +254,7 @@ def refuse_tracers(static):
         )
 
 
-class CommonForm:
+class BatchedOutput:
     """The form of what a mapped call and its rules return.
 
     Args:
@@ -288,22 +288,25 @@ class CommonForm:
             )
         if not self.mapped:
             return outs
-        return [at_front(x, place, self.axis.size) for x, place in zip(outs, places)]
+        return [
+            batch_dim_to_front(x, place, self.axis.size)
+            for x, place in zip(outs, places)
+        ]
 
 
-def mapped(fun, dims, axis, form=None):
+def batch_function(fun, dims, axis, form=None):
     """Return a function for all examples at once; its results have the axis in front.
 
     Args:
       fun: a function from flat arguments to a list.
       dims: the mapped axis of each argument, or None.
       axis: the `MappedAxis`.
-      form: the `CommonForm` of the results, if they may be shared by the examples.
+      form: the `BatchedOutput` of the results, if they may be shared by the examples.
     """
-    form = form or CommonForm(axis, [0])
+    form = form or BatchedOutput(axis, [0])
 
     def all_examples(*values):
-        return form.of(*vmap_flat(fun, values, dims, axis))
+        return form.of(*batch_flat_fun(fun, values, dims, axis))
 
     return all_examples
 
@@ -316,7 +319,7 @@ def map_trees(fun, trees, dims, axis, form=None):
       trees: its arguments.
       dims: for each of their leaves the mapped axis, or None.
       axis: the `MappedAxis`.
-      form: the `CommonForm` of the results, if they may be shared by the examples.
+      form: the `BatchedOutput` of the results, if they may be shared by the examples.
     """
     leaves, in_tree = tree_flatten(trees)
     found = []
@@ -326,11 +329,11 @@ def map_trees(fun, trees, dims, axis, form=None):
         found.append(out_tree)
         return outs
 
-    outs = mapped(flat, dims, axis, form)(*leaves)
+    outs = batch_function(flat, dims, axis, form)(*leaves)
     return found[0].unflatten(outs)
 
 
-class CallRule:
+class FlatRule:
     """A rule that comes with a call, as a function of flat lists; None is zero."""
 
     name = ""  # what the user calls it
@@ -347,13 +350,13 @@ class CallRule:
         return found
 
 
-class MappedRule(CallRule):
+class MappedRule(FlatRule):
     """A rule for all examples at once.
 
     Args:
       rule: the rule for one.
       dims: the mapped axes of the arguments of the call, or None.
-      form: the `CommonForm` of the results of the call.
+      form: the `BatchedOutput` of the results of the call.
     """
 
     def __init__(self, rule, dims, form):
@@ -368,13 +371,13 @@ class MappedRule(CallRule):
         return self.placed(found, self.dims, form.axis) if form.mapped else found
 
 
-def as_fun(call_jaxpr):
+def callee_as_fun(call_jaxpr):
     """Return what is called as a function from flat arguments to a list."""
     written = isinstance(call_jaxpr, ClosedJaxpr)
     return jaxpr_as_fun(call_jaxpr) if written else call_jaxpr
 
 
-def mapped_call(primitive, axis, args, dims, call_jaxpr, num_consts, **params):
+def batched_call_rule(primitive, axis, args, dims, call_jaxpr, num_consts, **params):
     """Bind a call for all examples: what is called and its rules are mapped.
 
     Args:
@@ -392,11 +395,11 @@ def mapped_call(primitive, axis, args, dims, call_jaxpr, num_consts, **params):
     if shared and isinstance(call_jaxpr, ClosedJaxpr):
         params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
         return primitive.bind(*args, **params), [None] * len(call_jaxpr.outvars)
-    form = CommonForm(axis, dims)
+    form = BatchedOutput(axis, dims)
     for key, value in params.items():
-        if isinstance(value, CallRule):
+        if isinstance(value, FlatRule):
             params[key] = MappedRule(value, dims[num_consts:], form)
-    program = mapped(as_fun(call_jaxpr), dims, axis, form)
+    program = batch_function(callee_as_fun(call_jaxpr), dims, axis, form)
     params |= {"call_jaxpr": program, "num_consts": num_consts}
     outs = primitive.bind(*args, **params)
     return outs, [0 if form.mapped else None] * len(outs)
@@ -426,7 +429,7 @@ class SymbolicZero:
     def from_primal_value(val):
         """Return the zero tangent of a primal."""
         aval = typeof(val)
-        dtype = tangent_dtype(aval.dtype)
+        dtype = tangent_dtype_of_primal(aval.dtype)
         return SymbolicZero(ShapedArray(aval.shape, dtype, aval.weak_type))
 
     def __repr__(self):
@@ -471,15 +474,15 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     Reference: ``jax.custom_derivatives.zero_from_primal``.
     """
     aval = typeof(val)
-    return written_out(None, aval, symbolic_zeros)
+    return instantiate_for_rule(None, aval, symbolic_zeros)
 
 
-def tangent_aval(aval):
+def to_tangent_aval(aval):
     """Return the abstract value of the tangents of a primal."""
-    return aval.update(dtype=tangent_dtype(aval.dtype))
+    return aval.update(dtype=tangent_dtype_of_primal(aval.dtype))
 
 
-def written_out(tangent, aval, symbolic):
+def instantiate_for_rule(tangent, aval, symbolic):
     """Return a tangent, or a cotangent, as a user's rule gets it.
 
     Args:
@@ -489,10 +492,10 @@ def written_out(tangent, aval, symbolic):
     """
     if tangent is not None:
         return as_array(tangent)
-    return SymbolicZero(tangent_aval(aval)) if symbolic else zeros_of_tangent(aval)
+    return SymbolicZero(to_tangent_aval(aval)) if symbolic else zeros_of_tangent(aval)
 
 
-def none_if_zero(tangent):
+def zero_to_none(tangent):
     """Return None for what a rule returns in place of zeros, else the tangent."""
     is_zero = isinstance(tangent, SymbolicZero)
     return None if is_zero or getattr(tangent, "dtype", None) == float0 else tangent
@@ -538,7 +541,9 @@ OTHER_RESULT = {
 }
 
 
-NOT_BOTH = "remat optimization for custom_vjp does not support symbolic zeros"
+OPTIMIZE_REMAT_CONFLICT = (
+    "remat optimization for custom_vjp does not support symbolic zeros"
+)
 
 
 class CustomVJPException(Exception):
@@ -548,7 +553,7 @@ class CustomVJPException(Exception):
     """
 
 
-def refuse_closed_over(kind, tangents):
+def raise_closed_over(kind, tangents):
     """Raise if a value that a function was not given moves.
 
     Args:
@@ -613,7 +618,7 @@ def check_result(kind, rule, function, result):
 
 
 def _types(tree, avals):
-    return str(tree.unflatten(map(spell, avals))).replace("'", "")
+    return str(tree.unflatten(map(aval_text, avals))).replace("'", "")
 
 
 def check_structures(rule, function, out_tree, tangent_tree):
@@ -629,9 +634,9 @@ def check_structures(rule, function, out_tree, tangent_tree):
 def check_tangents(primals, tangents):
     """Raise if tangents do not fit results; the arguments are lists of avals."""
     wrong = [
-        (spell(primal), spell(wanted), spell(given))
+        (aval_text(primal), aval_text(wanted), aval_text(given))
         for primal, given in zip(primals, tangents)
-        if not alike(wanted := tangent_aval(primal), given)
+        if not same_types(wanted := to_tangent_aval(primal), given)
     ]
     if wrong:
         raise TypeError(
@@ -640,7 +645,7 @@ def check_tangents(primals, tangents):
         )
 
 
-def alike(one, other):
+def same_types(one, other):
     """Return whether two abstract values have the same shape and dtype."""
     return (one.shape, one.dtype) == (other.shape, other.dtype)
 
@@ -702,7 +707,7 @@ def checked_cotangents(function, found):
             cts[i] = None
         elif aval.shape != type_of_tangent(ct).shape:
             _refuse_cotangent(function.in_tree, i, aval, ct)
-    return list(map(none_if_zero, cts))
+    return list(map(zero_to_none, cts))
 
 
 def _refuse_cotangent(in_tree, i, wanted, ct):
@@ -713,13 +718,13 @@ def _refuse_cotangent(in_tree, i, wanted, ct):
         raise ValueError(
             "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does "
             "not match the corresponding input tangent shape/dtype: at output"
-            f"{keystr(path)} the SymbolicZero had shape/dtype {spell(given)} while the "
-            f"corresponding input had shape/dtype {spell(wanted)}. Consider just "
-            "returning a None here instead of a SymbolicZero object."
+            f"{keystr(path)} the SymbolicZero had shape/dtype {aval_text(given)} while "
+            f"the corresponding input had shape/dtype {aval_text(wanted)}. Consider "
+            "just returning a None here instead of a SymbolicZero object."
         )
     raise ValueError(
         "Custom VJP bwd rule must produce an output with the same type as the args "
         f"tuple of the primal function, but at output{keystr(path)} the bwd rule "
-        f"produced an output of type {spell(given)} corresponding to an input of type "
-        f"{spell(wanted)}, so the shapes do not match"
+        f"produced an output of type {aval_text(given)} corresponding to an input of "
+        f"{aval_text(wanted)}, so the shapes do not match"
     )

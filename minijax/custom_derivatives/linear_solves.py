@@ -16,34 +16,39 @@ from typing import Any, NamedTuple
 from minijax import lax
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import BatchTracer, at_front, vmap_flat, vmap_rules
+from minijax.batching.vmap import (
+    BatchTracer,
+    batch_dim_to_front,
+    batch_flat_fun,
+    vmap_rules,
+)
 from minijax.core import Primitive, Tracer, impl_rules
 from minijax.custom_derivatives.custom_jvp_vjp import (
-    at_place,
     callee_rules,
     custom_jvp,
     custom_jvp_call_p,
     custom_vjp,
     custom_vjp_call_p,
-    write_down,
+    move_or_sum_bdim,
+    trace_to_closed_jaxpr,
 )
 from minijax.custom_derivatives.custom_vmap import custom_vmap_p
 from minijax.custom_derivatives.flat_functions import (
-    as_pair,
-    mapped,
-    name_of,
-    refuse_result,
-    take_apart,
-    tangent_aval,
+    batch_function,
+    flatten_call,
+    fun_name_of,
+    raise_not_array,
+    to_tangent_aval,
+    unpack_pair,
 )
-from minijax.diagnostics.tracebacks import guarded
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.forward_mode.jvp import (
     JVPTracer,
-    add_tangents,
-    instantiate,
-    jvp_flat,
+    add_or_none,
+    instantiate_tangents,
+    jvp_flat_fun,
     jvp_rules,
-    zeros_like_tangent,
+    zeros_like_tangent_aval,
 )
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
@@ -52,20 +57,24 @@ from minijax.jaxprs.jaxpr import (
     jaxpr_as_fun,
     trace_to_jaxpr,
 )
-from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.linearization.linearize import linearize
 from minijax.pytrees.api_util import jvp
 from minijax.pytrees.argument_checks import zeros_of_tangent
 from minijax.pytrees.tree_operations import Partial, treedef_is_leaf
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.remat import remat_p
-from minijax.reverse_mode.backward_pass import Linear, dense_cotangent, transpose_rules
+from minijax.reverse_mode.backward_pass import (
+    UndefinedPrimal,
+    instantiate_cotangent,
+    transpose_rules,
+)
 from minijax.reverse_mode.transpose_rules import linear_transpose
 
 # Functions with arrays in their closures, taken apart into programs and arrays.
 
 
-class WrittenRule:
+class TracedRule:
     """A backward rule that was written down, as a function of its closure.
 
     Args:
@@ -90,10 +99,10 @@ def write_rule(rule, out):
       rule: a function of the cotangent of `out`.
       out: a tree of arrays.
     """
-    leaves, function = take_apart("custom_gradient", rule, (out,), ())
-    avals = [tangent_aval(typeof(leaf)) for leaf in leaves]
+    leaves, function = flatten_call("custom_gradient", rule, (out,), ())
+    avals = [to_tangent_aval(typeof(leaf)) for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(function, avals)
-    return Partial(WrittenRule(jaxpr, function.out_tree), consts)
+    return Partial(TracedRule(jaxpr, function.out_tree), consts)
 
 
 def custom_gradient(fun: Callable) -> custom_vjp:
@@ -108,14 +117,14 @@ def custom_gradient(fun: Callable) -> custom_vjp:
     Reference: ``jax.custom_gradient``.
     """
 
-    who = f"The function {name_of(fun)} of custom_gradient"
+    who = f"The function {fun_name_of(fun)} of custom_gradient"
 
     def both(*args, **kwargs):
         wanted = "its result and a function of the cotangent"
-        out, rule = as_pair(fun(*args, **kwargs), who, wanted)
+        out, rule = unpack_pair(fun(*args, **kwargs), who, wanted)
         if not callable(rule):
             raise TypeError(f"{who} must return a pair, {wanted}, not {rule!r}.")
-        refuse_result(who, out)
+        raise_not_array(who, out)
         return out, rule
 
     def wrapped_fun(*args, **kwargs):
@@ -150,11 +159,11 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
 
     Reference: ``jax.closure_convert``.
     """
-    leaves, function = take_apart("closure_convert", fun, example_args, ())
+    leaves, function = flatten_call("closure_convert", fun, example_args, ())
     jaxpr, consts = trace_to_jaxpr(function, list(map(typeof, leaves)))
     hoisted = [_may_move(const) for const in consts]
 
-    @guarded
+    @api_boundary
     def converted(*args):
         count = len(args) - sum(hoisted)
         given = iter(args[count:])
@@ -200,7 +209,9 @@ def bind_linear(there, back, residuals, operands):
     """
     count = len(residuals)
     flat = [*residuals, *operands]
-    callee, consts = write_down(lambda *xs: there(xs[:count], xs[count:]), flat)
+    callee, consts = trace_to_closed_jaxpr(
+        lambda *xs: there(xs[:count], xs[count:]), flat
+    )
     return linear_call_p.bind(
         *consts,
         *flat,
@@ -234,28 +245,32 @@ def _linear_jvp(primals, tangents, **params):
     end = params["num_callee_consts"] + params["num_res"]
     outs, slopes = linear_call_p.bind(*primals, **params), [None] * len(primals)
     if any(tangent is not None for tangent in tangents[end:]):
-        moving = instantiate(primals[end:], tangents[end:])
+        moving = instantiate_tangents(primals[end:], tangents[end:])
         slopes = linear_call_p.bind(*primals[:end], *moving, **params)
     if any(tangent is not None for tangent in tangents[:end]):
         still = [None] * len(primals[end:])
         program = jaxpr_as_fun(params["callee"])
-        _, others = jvp_flat(program, primals, [*tangents[:end], *still])
-        slopes = list(map(add_tangents, slopes, others))
+        _, others = jvp_flat_fun(program, primals, [*tangents[:end], *still])
+        slopes = list(map(add_or_none, slopes, others))
     return outs, slopes
 
 
 def _linear_vmap(axis, args, dims, callee, transpose_thunk, num_callee_consts, num_res):
     end = num_callee_consts + num_res
-    program, _ = write_down(mapped(jaxpr_as_fun(callee), dims, axis), args)
+    program, _ = trace_to_closed_jaxpr(
+        batch_function(jaxpr_as_fun(callee), dims, axis), args
+    )
 
     def back(residuals, cts):
         def one(*xs):
             return transpose_thunk(xs[:num_res], xs[num_res:])
 
         places = [*dims[num_callee_consts:end], *[0] * len(cts)]
-        found, places = vmap_flat(one, [*residuals, *cts], places, axis)
-        fronts = [at_front(x, dim, axis.size) for x, dim in zip(found, places)]
-        return list(map(at_place, fronts, dims[end:]))
+        found, places = batch_flat_fun(one, [*residuals, *cts], places, axis)
+        fronts = [
+            batch_dim_to_front(x, dim, axis.size) for x, dim in zip(found, places)
+        ]
+        return list(map(move_or_sum_bdim, fronts, dims[end:]))
 
     outs = linear_call_p.bind(
         *args,
@@ -270,7 +285,7 @@ def _linear_vmap(axis, args, dims, callee, transpose_thunk, num_callee_consts, n
 jvp_rules[linear_call_p], vmap_rules[linear_call_p] = _linear_jvp, _linear_vmap
 
 
-@guarded
+@api_boundary
 def linear_call(
     fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any
 ) -> Any:
@@ -290,7 +305,7 @@ def linear_call(
     residuals, res_tree = tree_flatten(residual_args)
     operands, in_tree = tree_flatten(linear_args)
     args = residual_args, linear_args
-    _, function = take_apart("linear_call", fun, args, ())
+    _, function = flatten_call("linear_call", fun, args, ())
 
     def there(residuals, xs):
         return function(*residuals, *xs)
@@ -312,7 +327,7 @@ def linear_call(
 # Implicit differentiation: derivatives of a solution, from the equation it solves.
 
 
-class Written(NamedTuple):
+class TracedFunction(NamedTuple):
     """A function of trees, written down.
 
     Args:
@@ -326,7 +341,7 @@ class Written(NamedTuple):
     out_tree: Any
 
 
-def written(name, fun, args, like, has_aux=False, wanted="initial_guess"):
+def trace_solver(name, fun, args, like, has_aux=False, wanted="initial_guess"):
     """Write a function down whose result has to be like `like`.
 
     Args:
@@ -341,8 +356,8 @@ def written(name, fun, args, like, has_aux=False, wanted="initial_guess"):
       TypeError: if the structure of its result is another one.
       ValueError: if it should return a pair and does not.
     """
-    leaves, function = take_apart(name, fun, args, ())
-    program, consts = write_down(function, leaves)
+    leaves, function = flatten_call(name, fun, args, ())
+    program, consts = trace_to_closed_jaxpr(function, leaves)
     tree, expected = function.out_tree, tree_flatten(like)[1]
     skeleton = tree.unflatten([None] * tree.num_leaves)
     if has_aux and not (isinstance(skeleton, tuple) and len(skeleton) == 2):
@@ -355,7 +370,7 @@ def written(name, fun, args, like, has_aux=False, wanted="initial_guess"):
             f"{name}() output pytree structure must match {wanted}, got {found} and "
             f"{expected}."
         )
-    return Written(program, consts, tree)
+    return TracedFunction(program, consts, tree)
 
 
 def custom_root(
@@ -391,9 +406,13 @@ def custom_root(
 
     guess = tree_flatten(initial_guess)[0]
     one, two = (initial_guess,), (initial_guess, initial_guess)
-    equation = written("f", f, one, initial_guess)
-    solver = written("solve", functools.partial(solve, f), one, initial_guess, has_aux)
-    tangent = written("tangent_solve", solve_linearized, two, initial_guess, wanted="x")
+    equation = trace_solver("f", f, one, initial_guess)
+    solver = trace_solver(
+        "solve", functools.partial(solve, f), one, initial_guess, has_aux
+    )
+    tangent = trace_solver(
+        "tangent_solve", solve_linearized, two, initial_guess, wanted="x"
+    )
 
     @custom_jvp
     def _custom_root(of_f, of_solve, of_tangent, guess):
@@ -409,7 +428,7 @@ def custom_root(
 
         _, rhs = jvp(at_root, tuple(primals[0]), tuple(tangents[0]))
         slope = jaxpr_as_fun(tangent.program)(*primals[2], *root, *rhs)
-        return out, [*map(lax.neg, slope), *map(zeros_like_tangent, aux)]
+        return out, [*map(lax.neg, slope), *map(zeros_like_tangent_aval, aux)]
 
     consts = equation.consts, solver.consts, tangent.consts
     return solver.out_tree.unflatten(_custom_root(*consts, guess))
@@ -431,7 +450,7 @@ class _LinearSolveTuple(NamedTuple):
         return type(self)(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-def groups(values, lengths):
+def split_solver_consts(values, lengths):
     """Return the constants of each program, and the other values: the right side."""
     found, values = [], list(values)
     for length in lengths:
@@ -441,7 +460,7 @@ def groups(values, lengths):
 
 
 def _solve_impl(*args, const_lengths, jaxprs):
-    consts, b = groups(args, const_lengths)
+    consts, b = split_solver_consts(args, const_lengths)
     return jaxpr_as_fun(jaxprs.solve)(*consts.solve, *b)
 
 
@@ -451,7 +470,7 @@ def _solve_shape(*avals, const_lengths, jaxprs):
 
 def _solve_callee(eqn):
     """Return the solver's program, as one of all operands."""
-    consts, b = groups(eqn.invars, eqn.params["const_lengths"])
+    consts, b = split_solver_consts(eqn.invars, eqn.params["const_lengths"])
     solve = eqn.params["jaxprs"].solve
     given = solve.invars[: len(consts.solve)], solve.invars[len(consts.solve) :]
     others = consts._replace(solve=[])
@@ -467,17 +486,17 @@ callee_rules[linear_solve_p] = _solve_callee
 def _solve_jvp(primals, tangents, const_lengths, jaxprs):
     params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
     outs = linear_solve_p.bind(*primals, **params)
-    consts, b = groups(primals, const_lengths)
-    moving, rhs = groups(tangents, const_lengths)
+    consts, b = split_solver_consts(primals, const_lengths)
+    moving, rhs = split_solver_consts(tangents, const_lengths)
     x, aux = outs[: len(b)], outs[len(b) :]
     if any(tangent is not None for tangent in moving.matvec):
         still, matvec = [None] * len(x), jaxpr_as_fun(jaxprs.matvec)
-        _, moved = jvp_flat(matvec, [*consts.matvec, *x], [*moving.matvec, *still])
-        rhs = [add_tangents(r, None if m is None else -m) for r, m in zip(rhs, moved)]
+        _, moved = jvp_flat_fun(matvec, [*consts.matvec, *x], [*moving.matvec, *still])
+        rhs = [add_or_none(r, None if m is None else -m) for r, m in zip(rhs, moved)]
     if all(tangent is None for tangent in rhs):
         return outs, [None] * len(outs)
     flat = [const for part in consts for const in part]
-    slopes = linear_solve_p.bind(*flat, *instantiate(b, rhs), **params)
+    slopes = linear_solve_p.bind(*flat, *instantiate_tangents(b, rhs), **params)
     return outs, slopes[: len(b)] + [None] * len(aux)
 
 
@@ -487,14 +506,14 @@ def _solve_transpose(cts, *operands, const_lengths, jaxprs):
             "transpose_solve required for backwards mode automatic differentiation of "
             "custom_linear_solve"
         )
-    consts, b = groups(operands, const_lengths)
+    consts, b = split_solver_consts(operands, const_lengths)
     flat = [const for part in consts.transpose() for const in part]
-    if any(isinstance(const, Linear) for const in flat):
+    if any(isinstance(const, UndefinedPrimal) for const in flat):
         raise NotImplementedError(
             "custom_linear_solve is linear in its right-hand side, and not in what its "
             "functions close over."
         )
-    cts = [dense_cotangent(x.aval, ct) for x, ct in zip(b, cts)]
+    cts = [instantiate_cotangent(x.aval, ct) for x, ct in zip(b, cts)]
     lengths = const_lengths.transpose()
     params = {"const_lengths": lengths, "jaxprs": jaxprs.transpose()}
     found = linear_solve_p.bind(*flat, *cts, **params)
@@ -506,13 +525,13 @@ transpose_rules[linear_solve_p] = _solve_transpose
 
 
 def _solve_vmap(axis, args, dims, const_lengths, jaxprs):
-    consts, b = groups(args, const_lengths)
-    places, b_dims = groups(dims, const_lengths)
-    b = [at_front(x, dim, axis.size) for x, dim in zip(b, b_dims)]
+    consts, b = split_solver_consts(args, const_lengths)
+    places, b_dims = split_solver_consts(dims, const_lengths)
+    b = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(b, b_dims)]
     programs = []
     for program, values, found in zip(jaxprs, consts, places):
         if program is not None:
-            fun = mapped(jaxpr_as_fun(program), [*found, *[0] * len(b)], axis)
+            fun = batch_function(jaxpr_as_fun(program), [*found, *[0] * len(b)], axis)
             avals = list(map(typeof, [*values, *b]))
             program = ClosedJaxpr(*trace_to_jaxpr(fun, avals))
         programs.append(program)
@@ -524,10 +543,10 @@ def _solve_vmap(axis, args, dims, const_lengths, jaxprs):
 
 def _solve_write(eqn, writing):
     params = dict(sorted(eqn.params.items()))
-    return write_plainly(eqn, writing, params | {"jaxprs": str(params["jaxprs"])})
+    return pp_eqn_default(eqn, writing, params | {"jaxprs": str(params["jaxprs"])})
 
 
-vmap_rules[linear_solve_p], print_rules[linear_solve_p] = _solve_vmap, _solve_write
+vmap_rules[linear_solve_p], pp_eqn_rules[linear_solve_p] = _solve_vmap, _solve_write
 
 
 def custom_linear_solve(
@@ -567,7 +586,7 @@ def custom_linear_solve(
 
     def write(name, fun, has_aux=False):
         fun = functools.partial(_checked_shapes, name, fun, b, has_aux)
-        return written(name, fun, (b,), b, has_aux, wanted="b")
+        return trace_solver(name, fun, (b,), b, has_aux, wanted="b")
 
     back = matvec if symmetric else vecmat
     found = [write("matvec", matvec), None]
@@ -606,7 +625,7 @@ def _checked_shapes(name, fun, b, has_aux, x):
 
 # The calls with rules of their own: to run one is to run the program that it calls.
 
-CALLS = (
+CUSTOM_CALL_PRIMITIVES = (
     remat_p,
     custom_jvp_call_p,
     custom_vjp_call_p,

@@ -12,21 +12,26 @@ from types import FunctionType
 
 from minijax import errors
 from minijax._lazy import decorators
-from minijax.arrays.interchange import Interchange
-from minijax.core import Tracer, methods, refuse_dead_tracers
-from minijax.diagnostics.source_info import UserLine, argument, made, staged
+from minijax.arrays.interchange import BufferInterop
+from minijax.core import Tracer, check_leaked_tracers, tracer_methods
+from minijax.diagnostics.source_info import (
+    UserLine,
+    argument_name_of,
+    defining_line,
+    innermost_jaxpr_tracer,
+)
 from minijax.diagnostics.tracebacks import (
-    GUARD,
-    about,
+    API_BOUNDARY_CODE,
+    api_boundary,
+    describe_operand,
     explainers,
-    guard_made,
-    guarded,
-    is_ours,
-    is_told,
+    is_internal_file,
+    is_tracer_error,
     name_in,
+    wrap_result_in_boundary,
 )
 from minijax.jaxprs.jaxpr import JaxprTracer
-from minijax.jaxprs.types import argument_positions
+from minijax.jaxprs.types import ancestor_argument_positions
 from minijax.numpy import array_methods as syntax
 from minijax.numpy import operators as array_methods
 from minijax.numpy import operators as conversions
@@ -35,7 +40,7 @@ from minijax.pytrees.api_util import FlatCall
 # What is said of errors about tracers, and of calls that a transformation refuses.
 
 
-def running(scene, function):
+def frame_running(scene, function):
     """Return the innermost frame of ours that runs a function, or None."""
     code = function.__code__
     return next((f for f in reversed(scene.below) if f.f_code is code), None)
@@ -43,15 +48,15 @@ def running(scene, function):
 
 def about_leaks(error, scene):
     """Say of a tracer that is used after its time who made it, and in which line."""
-    frame = running(scene, refuse_dead_tracers)
+    frame = frame_running(scene, check_leaked_tracers)
     if frame is None:
         return []
     tracer = frame.f_locals["arg"]
     lines = [f"It was made by {maker(tracer)}."]
     inner = recorded(tracer)
-    if inner is not None and (source := made(inner)):
+    if inner is not None and (source := defining_line(inner)):
         lines.append(f"The line that made it: {source.brief}")
-    if inner is not None and (found := argument(inner)):
+    if inner is not None and (found := argument_name_of(inner)):
         lines.append(f"It is {found}.")
     return [*lines, f"The line that used it: {scene.line.brief}"]
 
@@ -61,13 +66,17 @@ MAKERS = {"JVPTrace": "jvp", "BatchTrace": "vmap"}
 
 def recorded(tracer):
     """Return a `JaxprTracer` in which a tracer is written down, or its tangent."""
-    inner = staged(tracer)
-    return staged(getattr(tracer, "tangent", None)) if inner is None else inner
+    inner = innermost_jaxpr_tracer(tracer)
+    return (
+        innermost_jaxpr_tracer(getattr(tracer, "tangent", None))
+        if inner is None
+        else inner
+    )
 
 
 def maker(tracer):
     """Return the name of the transformation that made a tracer, and of what."""
-    inner = staged(tracer)
+    inner = innermost_jaxpr_tracer(tracer)
     if inner is None:
         on_tape = isinstance(getattr(tracer, "tangent", None), JaxprTracer)
         kind = type(tracer._trace).__name__
@@ -117,9 +126,12 @@ def about_numbers(error, scene):
     remedy, tracer = remedy_for(error), missing(scene)
     if tracer is None or remedy is None:
         return []
-    lines, inner = [f"The line that asked: {scene.line.brief}"], staged(tracer)
-    if is_told(error) and name_in(scene.frame, tracer):
-        lines.append(about(scene, "first", tracer))
+    lines, inner = (
+        [f"The line that asked: {scene.line.brief}"],
+        innermost_jaxpr_tracer(tracer),
+    )
+    if is_tracer_error(error) and name_in(scene.frame, tracer):
+        lines.append(describe_operand(scene, "first", tracer))
     if inner is not None and (why := inner.provenance()) not in str(error):
         lines.append(why)
     return list(filter(None, [*lines, f"{remedy} {static_advice(inner)}".strip()]))
@@ -130,7 +142,7 @@ def static_advice(tracer):
     if tracer is None or tracer._trace.origin.argument_names is None:
         return ""
     trace = tracer._trace
-    positions = argument_positions(tracer.variable, trace.invars, trace.eqns)
+    positions = ancestor_argument_positions(tracer.variable, trace.invars, trace.eqns)
     scalars = [i for i in positions if not trace.invars[i].aval.shape]
     found = {re.split(r"\W", trace.origin.argument_names()[i])[0] for i in scalars}
     whole = [i for i in scalars if trace.invars[i].aval.dtype.kind in "bi"]
@@ -153,7 +165,7 @@ def as_static(call, names):
 def definition(fun):
     """Return the `UserLine` of the first line of a user's function, or None."""
     code = getattr(inspect.unwrap(fun) if callable(fun) else None, "__code__", None)
-    ours = code is None or is_ours(code.co_filename)
+    ours = code is None or is_internal_file(code.co_filename)
     return None if ours else UserLine(code, 0)
 
 
@@ -162,10 +174,10 @@ def about_calls(error, scene):
     held = [f.f_locals.get(name) for f in scene.below for name in ("call", "self")]
     call = next((c for c in reversed(held) if isinstance(c, FlatCall)), None)
     found = definition(call and call.fun)
-    if found is None or is_told(error):
+    if found is None or is_tracer_error(error):
         return []
     lines = [f"{call.fun_name} is defined in {found.place}"]
-    frame = running(scene, FlatCall._input_aval)
+    frame = frame_running(scene, FlatCall._input_aval)
     if frame is not None and call.name in ("jit", "make_jaxpr"):
         name = re.split(r"\W", call.name_of(frame.f_locals["i"]))[0]
         advice = as_static(call, [name])
@@ -214,7 +226,7 @@ OF_TYPES = {
 }
 
 
-def guard_public(value, package="minijax.numpy"):
+def public_with_boundary(value, package="minijax.numpy"):
     """Return a public object as its user gets it from a package: always the same."""
     if type(value) is not FunctionType:
         guard_brackets(type(value))
@@ -222,38 +234,38 @@ def guard_public(value, package="minijax.numpy"):
     keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
     keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
     if (value, keeps_promises) not in _public:
-        _public[value, keeps_promises] = guard_made(value, keeps_promises)
+        _public[value, keeps_promises] = wrap_result_in_boundary(value, keeps_promises)
     return _public[value, keeps_promises]
 
 
 def guard_brackets(kind):
     """Put a guard around the brackets of a class of the package, as that of `r_`."""
     brackets = vars(kind).get("__getitem__")
-    code = brackets.__code__ if type(brackets) is FunctionType else GUARD
-    if code is not GUARD and is_ours(code.co_filename):
-        kind.__getitem__ = guarded(brackets)
+    code = brackets.__code__ if type(brackets) is FunctionType else API_BOUNDARY_CODE
+    if code is not API_BOUNDARY_CODE and is_internal_file(code.co_filename):
+        kind.__getitem__ = api_boundary(brackets)
 
 
-decorators.append(guard_public)
+decorators.append(public_with_boundary)
 
 
 # The modules that fill the table of methods; they have to be there first.
 FILLED = syntax, array_methods, conversions
 
 
-method_guards: dict = {}  # from the function that a method was to its guard
+method_boundaries: dict = {}  # from the function that a method was to its guard
 
 
 def guard_methods():
     """Put a guard around the methods of arrays that have none of their own."""
-    for name, method in list(methods.items()):
+    for name, method in list(tracer_methods.items()):
         own = name.startswith("__") and name not in ASKED
-        has_guard = getattr(method, "__code__", None) is GUARD
+        has_guard = getattr(method, "__code__", None) is API_BOUNDARY_CODE
         if type(method) is FunctionType and not own and not has_guard:
-            method_guards[method] = guarded(method, keeps_promises=True)
-            methods.supersede(name, method, method_guards[method])
-    for name in SPELLED:
-        setattr(Interchange, name, guarded(getattr(Interchange, name)))
+            method_boundaries[method] = api_boundary(method, keeps_promises=True)
+            tracer_methods.supersede(name, method, method_boundaries[method])
+    for name in TEXT_METHODS:
+        setattr(BufferInterop, name, api_boundary(getattr(BufferInterop, name)))
 
 
 # What Python asks of an array in other words than those of operators.
@@ -262,5 +274,5 @@ ASKED = {
     for name in "bool float int index complex getitem setitem iter len".split()
 }
 # What Python asks of the array itself, which may have been deleted.
-SPELLED = "__repr__", "__str__", "__format__", "__array__"
+TEXT_METHODS = "__repr__", "__str__", "__format__", "__array__"
 guard_methods()

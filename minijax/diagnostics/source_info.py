@@ -98,7 +98,7 @@ class UserLine(Position):
         return f"{self.spell(self.file)}: {self.text}"
 
 
-def steps_of(traceback):
+def traceback_entries(traceback):
     """Return the entries of a traceback, outermost first."""
     steps = []
     while traceback is not None:
@@ -107,7 +107,7 @@ def steps_of(traceback):
     return steps
 
 
-def linked(steps):
+def make_traceback(steps):
     """Return a traceback of these entries alone."""
     traceback = None
     for step in reversed(steps):
@@ -125,7 +125,7 @@ def shows_notes():
     return "__notes__" in inspect.getsource(notebook.core.ultratb)
 
 
-def say(error, line):
+def append_note(error, line):
     """Add a line to an error: as a note, or to its message where none are shown."""
     message, *others = error.args or (None,)
     if isinstance(message, str) and not shows_notes():
@@ -137,13 +137,13 @@ def say(error, line):
 # Where values come from: parameters, assignments, equations and arguments.
 
 
-def parts_of(leaf):
+def slice_components(leaf):
     """Return what a leaf holds: the ends and the step of a slice, or itself."""
     cut = isinstance(leaf, slice)
     return (leaf.start, leaf.stop, leaf.step) if cut else (leaf,)
 
 
-def arguments_of(frame):
+def frame_arguments(frame):
     """Return the values of the parameters of the function that a frame runs."""
     values = inspect.getargvalues(frame)
     names = [*values.args, values.varargs, values.keywords]
@@ -162,14 +162,14 @@ def assigned(line, name):
     return found
 
 
-def staged(value):
+def innermost_jaxpr_tracer(value):
     """Return the `JaxprTracer` under the tracers of other traces, or None."""
     while isinstance(value, Tracer) and not isinstance(value, JaxprTracer):
         value = getattr(value, "primal", getattr(value, "value", None))
     return value if isinstance(value, JaxprTracer) else None
 
 
-def made(tracer):
+def defining_line(tracer):
     """Return the `UserLine` whose equation made a tracer, or None."""
     for eqn in tracer._trace.eqns:
         if tracer.variable in eqn.outvars:
@@ -177,7 +177,7 @@ def made(tracer):
     return None
 
 
-def argument(tracer):
+def argument_name_of(tracer):
     """Return which argument of the function that is traced a tracer is, or None."""
     trace = tracer._trace
     names, function = trace.origin.argument_names, trace.origin.function
@@ -186,12 +186,12 @@ def argument(tracer):
     return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
 
 
-def birth(line, name, value):
+def describe_origin(line, name, value):
     """Return where a value comes from, for a message; empty if that is not known."""
-    tracer = staged(value)
-    if tracer is not None and (found := argument(tracer)):
+    tracer = innermost_jaxpr_tracer(value)
+    if tracer is not None and (found := argument_name_of(tracer)):
         return found
-    source = made(tracer) if tracer is not None else None
+    source = defining_line(tracer) if tracer is not None else None
     source = source or (name and assigned(line, re.split(r"\W", name)[0]))
     if source:
         return f"from {source.brief}"

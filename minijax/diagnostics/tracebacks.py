@@ -26,17 +26,17 @@ from minijax.arrays.dtypes import config
 from minijax.core import Array
 from minijax.diagnostics.source_info import (
     UserLine,
-    arguments_of,
-    birth,
-    linked,
-    parts_of,
-    say,
-    steps_of,
+    append_note,
+    describe_origin,
+    frame_arguments,
+    make_traceback,
+    slice_components,
+    traceback_entries,
 )
-from minijax.errors import line_finders, present, presenters
-from minijax.jaxprs.jaxpr import eval_jaxpr, source_finder
+from minijax.errors import error_presenters, format_for_user, user_line_finders
+from minijax.jaxprs.jaxpr import eval_jaxpr, source_info_hook
 from minijax.pytrees.registry import _promising, keystr
-from minijax.pytrees.tree_operations import kept_promises
+from minijax.pytrees.tree_operations import resolve_promises
 from minijax.pytrees.tree_util import tree_leaves, tree_leaves_with_path
 
 # Where in the user's program something was asked for.
@@ -62,22 +62,22 @@ class Readers(dict):
         self[function.__code__.co_filename][id(function.__code__)] = keeps
 
 
-readers: "Readers" = Readers()
+source_line_readers: "Readers" = Readers()
 
 
-def is_ours(file_name):
+def is_internal_file(file_name):
     """Return whether code is in the package, or made by it, or about to be in it."""
-    return readers[file_name] is not None
+    return source_line_readers[file_name] is not None
 
 
-def caller_of(frame):
+def user_frame_of(frame):
     """Return the innermost frame of the user that a frame of ours runs under."""
-    while frame is not None and is_ours(frame.f_code.co_filename):
+    while frame is not None and is_internal_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
-readers.add(eval_jaxpr)
+source_line_readers.add(eval_jaxpr)
 
 
 def user_line(to_keep=False):
@@ -89,7 +89,7 @@ def user_line(to_keep=False):
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        known = readers[frame.f_code.co_filename]
+        known = source_line_readers[frame.f_code.co_filename]
         if known is None:  # a file of the user
             return UserLine(frame.f_code, frame.f_lasti)
         if known and (keeps := known.get(id(frame.f_code))) is not None:  # a reader
@@ -105,8 +105,8 @@ def user_line(to_keep=False):
 # Returns the `UserLine` of an equation, or None if its program's calls have it.
 line_to_keep = partial(user_line, to_keep=True)
 
-source_finder.value = line_to_keep
-line_finders.append(user_line)
+source_info_hook.value = line_to_keep
+user_line_finders.append(user_line)
 
 
 # Traceback filtering: the user's frames are shown, the package's are folded away.
@@ -115,23 +115,29 @@ line_finders.append(user_line)
 HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
 
 
-def of_user(steps):
+def user_entries(steps):
     """Return the entries of the user: not ours, nor of a helper that we have called."""
     kept, before = [], True  # before: whether the entry before is the user's
     for step in steps:
         name = step.tb_frame.f_code.co_filename
-        ours = is_ours(name) or (not before and name.startswith(HELPERS))
+        ours = is_internal_file(name) or (not before and name.startswith(HELPERS))
         kept += [] if ours else [step]
         before = not ours
     return kept
 
 
-MODES = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+FILTERING_MODES = (
+    "off",
+    "tracebackhide",
+    "remove_frames",
+    "quiet_remove_frames",
+    "auto",
+)
 
 
 def _mode(value):
-    if value not in MODES:
-        raise ValueError(f"{value!r} is not one of {', '.join(MODES)}.")
+    if value not in FILTERING_MODES:
+        raise ValueError(f"{value!r} is not one of {', '.join(FILTERING_MODES)}.")
     return value
 
 
@@ -149,8 +155,8 @@ FOLDED = "(Frames of minijax are folded away: JAX_TRACEBACK_FILTERING=off shows 
 
 def hide(error):
     """Mark the frames of the package as hidden, as pytest and IPython understand it."""
-    steps = steps_of(error.__traceback__)
-    kept = of_user(steps)
+    steps = traceback_entries(error.__traceback__)
+    kept = user_entries(steps)
     for step in steps:
         if step not in kept:
             step.tb_frame.f_locals["__tracebackhide__"] = True
@@ -165,17 +171,19 @@ def filter_error(error):
         fold(error, mode)
         for other in (error.__cause__, error.__context__):
             if other is not None and not isinstance(other, UnfilteredStackTrace):
-                other.__traceback__ = linked(of_user(steps_of(other.__traceback__)))
+                other.__traceback__ = make_traceback(
+                    user_entries(traceback_entries(other.__traceback__))
+                )
 
 
 def fold(error, mode):
     """Take the frames of the package out of the traceback of an error."""
     whole = error.__traceback__
-    steps = steps_of(whole)
-    kept = of_user(steps)
+    steps = traceback_entries(whole)
+    kept = user_entries(steps)
     if len(kept) == len(steps):
         return
-    error.__traceback__ = linked(kept)
+    error.__traceback__ = make_traceback(kept)
     has_whole = isinstance(error.__cause__, UnfilteredStackTrace)
     if mode == "remove_frames" and not has_whole:
         cause = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
@@ -185,7 +193,7 @@ def fold(error, mode):
         error.add_note(FOLDED)
 
 
-presenters.append(filter_error)
+error_presenters.append(filter_error)
 
 # The floors whose functions take arrays.
 OF_ARRAYS = {
@@ -194,9 +202,9 @@ OF_ARRAYS = {
 }  # fmt: skip
 
 
-def of_arrays(frame):
+def is_array_api_frame(frame):
     """Return whether a frame runs a function of arrays that is the package's."""
-    if frame is None or not is_ours(frame.f_code.co_filename):
+    if frame is None or not is_internal_file(frame.f_code.co_filename):
         return False
     name = frame.f_globals.get("__name__", "")
     return not OF_ARRAYS.isdisjoint(name.split(".")[1:2])
@@ -205,14 +213,14 @@ def of_arrays(frame):
 def is_inner(guard):
     """Return whether a function of arrays further out presents a guard's errors."""
     frame = guard.f_back
-    while of_arrays(frame):
+    while is_array_api_frame(frame):
         if frame.f_globals["__name__"] == "minijax.numpy.array_methods":
             return True  # an operator has a `try` of its own
         frame = frame.f_back
     return frame is not None and frame.f_code is guard.f_code
 
 
-def guarded(function, keeps_promises=False):
+def api_boundary(function, keeps_promises=False):
     """Return a function that does what `function` does; its errors are presented.
 
     If another function of arrays calls it, the guard of that one presents them. What it
@@ -227,30 +235,30 @@ def guarded(function, keeps_promises=False):
     def guard(*args, **kwargs):
         try:
             if _promising and keeps_promises:
-                args, kwargs = kept_promises((args, kwargs))
+                args, kwargs = resolve_promises((args, kwargs))
             result = function(*args, **kwargs)
         except Exception as error:
             if not is_inner(sys._getframe()):
-                present(error)
+                format_for_user(error)
             raise
         made = type(result) is FunctionType
-        return guard_made(result, keeps_promises) if made else result
+        return wrap_result_in_boundary(result, keeps_promises) if made else result
 
     guard.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's own
     return guard
 
 
-def guard_made(value, keeps_promises=False):
+def wrap_result_in_boundary(value, keeps_promises=False):
     """Return a function of the package with a guard, anything else as it is."""
     plain = type(value) is FunctionType and not hasattr(value, "presents_errors")
-    made = plain and is_ours(value.__code__.co_filename)
-    return guarded(value, keeps_promises) if made else value
+    made = plain and is_internal_file(value.__code__.co_filename)
+    return api_boundary(value, keeps_promises) if made else value
 
 
 # Where an error was raised, and what our function had been given there: diagnostics.
 
-ARRAYS = (Array, np.ndarray, np.generic)
-GUARD = guarded(steps_of).__code__  # the code of every guard
+ARRAY_TYPES = (Array, np.ndarray, np.generic)
+API_BOUNDARY_CODE = api_boundary(traceback_entries).__code__  # the code of every guard
 
 
 class Scene:
@@ -263,24 +271,24 @@ class Scene:
     """
 
     def __init__(self, error):
-        steps = steps_of(error.__traceback__)
-        users = [i for i, step in enumerate(steps) if step in of_user(steps)]
+        steps = traceback_entries(error.__traceback__)
+        users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
         cut = users[-1] + 1 if users else 0
         self.below = [step.tb_frame for step in steps[cut:]]
         self.frame, instruction = None, 0
         if users:
             self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
         elif steps:
-            self.frame = caller_of(steps[0].tb_frame)
+            self.frame = user_frame_of(steps[0].tb_frame)
             instruction = self.frame.f_lasti if self.frame else 0
         self.line = self.frame and UserLine(self.frame.f_code, instruction)
 
     @property
     def operands(self):
         """The arrays and tracers that our function was given, each once."""
-        given = tree_leaves(arguments_of(self.below[0])) if self.below else []
-        leaves = [part for leaf in given for part in parts_of(leaf)]
-        found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
+        given = tree_leaves(frame_arguments(self.below[0])) if self.below else []
+        leaves = [part for leaf in given for part in slice_components(leaf)]
+        found = {id(x): x for x in leaves if isinstance(x, ARRAY_TYPES)}
         return list(found.values())
 
 
@@ -300,34 +308,36 @@ def name_in(frame, value):
     return None
 
 
-def is_told(error):
+def is_tracer_error(error):
     """Return whether an error is one of ours about tracers, which has its own lines."""
     return type(error).__module__ == errors.__name__
 
 
 def asked_arrays(scene):
     """Return whether the user had called a function of arrays."""
-    frames = [f for f in scene.below if f.f_code is not GUARD]
-    return bool(frames) and of_arrays(frames[0])
+    frames = [f for f in scene.below if f.f_code is not API_BOUNDARY_CODE]
+    return bool(frames) and is_array_api_frame(frames[0])
 
 
-PLACES = "first", "second", "third", "fourth"
+ORDINALS = "first", "second", "third", "fourth"
 
 
 def about_operands(error, scene):
     """Say of each operand what the user calls it, its type, and where it comes from."""
     operands = scene.operands
-    numeric = isinstance(error, (TypeError, ValueError)) and not is_told(error)
-    if not numeric or not asked_arrays(scene) or len(operands) > len(PLACES):
+    numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
+    if not numeric or not asked_arrays(scene) or len(operands) > len(ORDINALS):
         return []
-    return [about(scene, *pair) for pair in zip(PLACES, operands)]
+    return [describe_operand(scene, *pair) for pair in zip(ORDINALS, operands)]
 
 
-def about(scene, place, value):
+def describe_operand(scene, place, value):
     """Return the line about one operand."""
     name = name_in(scene.frame, value)
     parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
-    return ", ".join([*parts, *filter(None, [birth(scene.line, name, value)])])
+    return ", ".join(
+        [*parts, *filter(None, [describe_origin(scene.line, name, value)])]
+    )
 
 
 # Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
@@ -345,7 +355,7 @@ def explain(error):
     for explainer in explainers:
         with contextlib.suppress(Exception):  # whatever it is, it is not the user's
             for line in explainer(error, scene):
-                say(error, f"  {line}")
+                append_note(error, f"  {line}")
 
 
-presenters.insert(0, explain)
+error_presenters.insert(0, explain)

@@ -15,20 +15,20 @@ from contextlib import suppress
 
 import minijax
 from minijax.arrays.dtypes import _on_or_off, config
-from minijax.dispatch.interrupts import uninterrupted
+from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.private_files import (
-    DRAFT,
+    TEMPORARY_SUFFIX,
     Folder,
-    NotOwn,
-    base_folder,
-    is_own,
-    secret_in,
+    UntrustedFile,
+    cache_base_folder,
+    is_owned_file,
+    read_secret,
 )
 from minijax.kernels.ir import sha256
-from minijax.llvm.compiler import engine_maker, loaded, object_code
+from minijax.llvm.compiler import engine_factory, load_object_code, object_code
 
 
-def key_of(library):
+def object_cache_key(library):
     """Return the name under which the code of a `Library` is kept.
 
     It is a hash of all that the code depends on.
@@ -41,18 +41,20 @@ def key_of(library):
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
-CODE = ".minijax"
-HEAD = b"minijax machine code, 2\n"
-START = len(HEAD) + sha256().digest_size
+CODE_SUFFIX = ".minijax"
+FILE_MAGIC = b"minijax machine code, 2\n"
+CODE_OFFSET = len(FILE_MAGIC) + sha256().digest_size
 LARGEST = 2**28
-NAMES = re.compile(rf"[0-9a-f]{{64}}{re.escape(CODE)}(\.[0-9a-f]{{16}}{DRAFT})?")
+CACHE_FILE_NAME = re.compile(
+    rf"[0-9a-f]{{64}}{re.escape(CODE_SUFFIX)}(\.[0-9a-f]{{16}}{TEMPORARY_SUFFIX})?"
+)
 FORGOTTEN = 24 * 3600  # seconds after which no process is writing a draft any more
 
 
 def default_folder():
     """Return where the user's caches are, or None if that is unknown."""
     with suppress(OSError):
-        return os.path.join(base_folder("XDG_CACHE_HOME", ".cache"), "minijax")
+        return os.path.join(cache_base_folder("XDG_CACHE_HOME", ".cache"), "minijax")
     return None
 
 
@@ -69,7 +71,7 @@ config.define("jax_enable_compilation_cache", _enabled, _on_or_off)
 _said: set = set()
 
 
-def say(error, variable):
+def warn_no_cache(error, variable):
     """Warn, once, of why there is no cache."""
     text = str(error)
     if text not in _said:
@@ -81,93 +83,95 @@ def say(error, variable):
         )
 
 
-def own_folder(path):
+def open_cache_folder(path):
     """Return the open `Folder` of a cache; if others can change it, say so and raise.
 
     A folder that is not there and cannot be made raises as well, and nothing is said.
     """
     try:
         return Folder(path)
-    except NotOwn as error:
-        say(error, "JAX_COMPILATION_CACHE_DIR")
+    except UntrustedFile as error:
+        warn_no_cache(error, "JAX_COMPILATION_CACHE_DIR")
         raise
 
 
 def secret():
     """Return this user's secret; raise an `OSError`, and say so, if there is none."""
     try:
-        state = base_folder("XDG_STATE_HOME", ".local", "state")
-        return secret_in(os.path.join(state, "minijax"))
+        state = cache_base_folder("XDG_STATE_HOME", ".local", "state")
+        return read_secret(os.path.join(state, "minijax"))
     except OSError as error:
-        say(error, "XDG_STATE_HOME")
+        warn_no_cache(error, "XDG_STATE_HOME")
         raise
 
 
-def seal(key, code):
+def file_header(key, code):
     """Return what the file of a key begins with; only this user can make it."""
     import hmac
 
-    made = hmac.new(secret(), HEAD + key.encode(), "sha256")
+    made = hmac.new(secret(), FILE_MAGIC + key.encode(), "sha256")
     made.update(code)
-    return HEAD + made.digest()
+    return FILE_MAGIC + made.digest()
 
 
-def read(path, key):
+def read_object(path, key):
     """Return the code kept in a folder under a key, or None if none is ours."""
     from hmac import compare_digest
 
-    with uninterrupted(), suppress(OSError), own_folder(path) as folder:
-        content = folder.read(key + CODE, LARGEST)
-        start, code = content[:START], content[START:]
-        if compare_digest(start, seal(key, code)):
+    with defer_interrupts(), suppress(OSError), open_cache_folder(path) as folder:
+        content = folder.read(key + CODE_SUFFIX, LARGEST)
+        start, code = content[:CODE_OFFSET], content[CODE_OFFSET:]
+        if compare_digest(start, file_header(key, code)):
             with suppress(OSError):  # the disk may be for reading only
-                os.utime(**folder.at(key + CODE))  # used: the oldest file goes first
+                os.utime(
+                    **folder.at(key + CODE_SUFFIX)
+                )  # used: the oldest file goes first
             return code
     return None
 
 
-def write(path, key, code):
+def write_object(path, key, code):
     """Keep code in a folder under a key; if that cannot be, do nothing."""
-    with uninterrupted(), suppress(OSError), own_folder(path) as folder:
-        folder.write(key + CODE, seal(key, code) + code)
+    with defer_interrupts(), suppress(OSError), open_cache_folder(path) as folder:
+        folder.write(key + CODE_SUFFIX, file_header(key, code) + code)
         if key.startswith("00"):
-            make_room(folder, config.jax_compilation_cache_max_size)
+            evict_lru(folder, config.jax_compilation_cache_max_size)
 
 
-def entries(folder):
+def list_cache_entries(folder):
     """Return the age, the size and the name of the cache's files; delete old drafts."""
     found, now = [], folder.about(".").st_mtime  # by the clock of the disk
-    for name in filter(NAMES.fullmatch, folder.names()):
+    for name in filter(CACHE_FILE_NAME.fullmatch, folder.names()):
         with suppress(OSError):
             about = folder.about(name)
-            if not is_own(about):
+            if not is_owned_file(about):
                 continue
-            if name.endswith(CODE):
+            if name.endswith(CODE_SUFFIX):
                 found.append((about.st_mtime_ns, about.st_size, name))
             elif now - about.st_mtime > FORGOTTEN:
                 os.unlink(**folder.at(name))
     return sorted(found)
 
 
-def make_room(folder, limit):
+def evict_lru(folder, limit):
     """Delete the files that were not used for longest, down to `limit` bytes.
 
     Args:
       folder: a `Folder`.
       limit: if it is negative, there is none.
     """
-    files = entries(folder)
+    files = list_cache_entries(folder)
     total = sum([size for _, size, _ in files])
     for _, size, name in files:
         if total <= limit or limit < 0:
             return
         with suppress(OSError):
-            if folder.read(name, LARGEST, len(HEAD)) == HEAD:
+            if folder.read(name, LARGEST, len(FILE_MAGIC)) == FILE_MAGIC:
                 os.unlink(**folder.at(name))
         total -= size
 
 
-def kept_code(name, make):
+def cached_object_code(name, make):
     """Return code, from disk if it is there; if not, it is made, and kept.
 
     Args:
@@ -178,18 +182,20 @@ def kept_code(name, make):
     if folder is None or not config.jax_enable_compilation_cache:
         return make()
     key = name()
-    code = read(folder, key)
+    code = read_object(folder, key)
     if code is None:
         code = make()
-        write(folder, key, code)
+        write_object(folder, key, code)
     return code
 
 
 def kept_engine(library):
     """Return the engine of a `Library`, with code from disk if it is there."""
-    with uninterrupted():
-        code = kept_code(lambda: key_of(library), lambda: object_code(library))
-        return loaded(code)
+    with defer_interrupts():
+        code = cached_object_code(
+            lambda: object_cache_key(library), lambda: object_code(library)
+        )
+        return load_object_code(code)
 
 
-engine_maker.value = kept_engine
+engine_factory.value = kept_engine

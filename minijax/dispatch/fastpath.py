@@ -25,23 +25,33 @@ import numpy as np
 from minijax import core
 from minijax.arrays.array import ArrayImpl, typeof
 from minijax.arrays.devices import default_placement
-from minijax.arrays.dtypes import DTYPES, NARROW, canonicalize_dtype, config
-from minijax.dispatch.lowlevel import (
-    ORDERED,
-    WRITEABLE,
-    At,
-    WordsLibrary,
-    address_of_function,
-    as_float32,
-    call,
-    half,
-    llvm_text,
-    require,
-    room,
-    word,
+from minijax.arrays.dtypes import (
+    SHORT_DTYPE_NAMES,
+    X64_TO_X32,
+    canonicalize_dtype,
+    config,
 )
-from minijax.jitting.arguments import DonatedArray, Static
-from minijax.memory.allocator import Heap, Pages, empty, scratch
+from minijax.dispatch.lowlevel import (
+    ORDERED_FLAG,
+    WRITEABLE_FLAG,
+    LowLevelLibrary,
+    ObjectOffsets,
+    alloca,
+    call_pointer,
+    f64_to_f32_bits,
+    function_pointer,
+    i64,
+    llvm_text,
+    require_layout,
+    u32,
+)
+from minijax.jitting.arguments import DonatedArray, StaticKey
+from minijax.memory.allocator import (
+    HeapBlock,
+    HugePageBlock,
+    pooled_empty,
+    scratch_bytes,
+)
 from minijax.pytrees.registry import node_kinds
 
 # The tables that the gate reads: what never changes, and what a function has ready.
@@ -65,33 +75,44 @@ C_FUNCTIONS = {
     "clear": "PyErr_Clear",
 }  # fmt: skip
 # What is the same for all functions, with functions of Python and NumPy.
-Around = places_named([
+RuntimeGlobals = places_named([
     "trace", "evaluator", "overrides", "unchanged", "config", "watchers", "python",
     "array", "ndarray", "none", "float", "int", "bool", "true", "empty", "donated",
     "heap", "pages", "pair", "row", "exception", "new_ndarray", *C_FUNCTIONS,
 ])  # fmt: skip
 # What is ready for calls of one kind.
-Record = places_named([
+CallSignature = places_named([
     "next", "around", "switches", "owner", "count", "arguments", "span", "results",
     "result", "structure", "program", "arena", "context", "long", "failure", "keywords",
     "places", "taken", "given", "given_end", "pairs", "pairs_end",
 ])  # fmt: skip
 # What is known of an argument or a result.
-Known = places_named([
+LeafSpec = places_named([
     "aval", "weak", "descr", "ndim", "dims", "number", "spares", "turn", "maker",
     "scalar", "wide", "parts", "place", "arrays_only", "step", "source", "pieces",
     "copies",
 ])  # fmt: skip
 # A node of a tree, in front of its children; and the kinds of nodes.
-Node = places_named([
+TreeNode = places_named([
     "kind", "container", "length", "flatten", "unflatten", "aux", "slot", "children",
 ])  # fmt: skip
-KINDS = "leaf", "tuple", "named", "list", "dict", "nothing", "static", "registered"
-Kind = SimpleNamespace(**{name: code for code, name in enumerate(KINDS)})
+TREE_NODE_KINDS = (
+    "leaf",
+    "tuple",
+    "named",
+    "list",
+    "dict",
+    "nothing",
+    "static",
+    "registered",
+)
+TreeNodeKind = SimpleNamespace(
+    **{name: code for code, name in enumerate(TREE_NODE_KINDS)}
+)
 DEEPEST = 64  # trees that are deeper would take much of the stack
 
 
-class Table:
+class NativeTable:
     """Words in memory, and what they point to.
 
     Args:
@@ -109,7 +130,7 @@ class Table:
         """Write a number, or the address of an object, which is held from now on."""
         if type(value) is not int:
             self.held.append(value)
-            value = value.address if isinstance(value, Table) else id(value)
+            value = value.address if isinstance(value, NativeTable) else id(value)
         self.words[place // 8] = value
 
     def fill(self, places, start=0, /, **values):
@@ -120,8 +141,8 @@ class Table:
 
 
 def list_table(values):
-    """Return the `Table` of some values, one after the other."""
-    table = Table(len(values))
+    """Return the `NativeTable` of some values, one after the other."""
+    table = NativeTable(len(values))
     for i, value in enumerate(values):
         table[8 * i] = value
     return table
@@ -134,32 +155,33 @@ def new_array_function():
     kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
     functions = pointer(_multiarray_umath._ARRAY_API, None)
-    require(word[functions + 8 * 2] == id(np.ndarray), "NumPy's functions")
-    return word[functions + 8 * 94]
+    require_layout(i64[functions + 8 * 2] == id(np.ndarray), "NumPy's functions")
+    return i64[functions + 8 * 94]
 
 
-def surroundings_table(in_python):
-    """Return the `Table` of what is the same for all functions.
+def globals_table(in_python):
+    """Return the `NativeTable` of what is the same for all functions.
 
     Args:
       in_python: a function that is called like a method with what the gate leaves.
     """
     functions = {
-        name: address_of_function(getattr(ctypes.pythonapi, known))
+        name: function_pointer(getattr(ctypes.pythonapi, known))
         for name, known in C_FUNCTIONS.items()
     }
-    return Table(Around.size // 8).fill(
-        Around, array=ArrayImpl, ndarray=np.ndarray, float=float, int=int, bool=bool,
-        donated=DonatedArray, heap=Heap, pages=Pages, pair=tuple, row=list,
+    return NativeTable(RuntimeGlobals.size // 8).fill(
+        RuntimeGlobals, array=ArrayImpl, ndarray=np.ndarray, float=float, int=int,
+        bool=bool, donated=DonatedArray, heap=HeapBlock, pages=HugePageBlock,
+        pair=tuple, row=list,
         exception=Exception, trace=core._current_trace,
         evaluator=Context().run(core._current_trace.get), overrides=config._overrides,
         unchanged=Context().run(config._overrides.get), config=config,
-        watchers=core.watchers, python=in_python, none=None, true=True, empty=(),
+        watchers=core.bind_listeners, python=in_python, none=None, true=True, empty=(),
         new_ndarray=new_array_function(), **functions,
     )  # fmt: skip
 
 
-def numbers_allowed(aval):
+def accepted_scalars(aval):
     """Return which numbers of Python are of a type: a code, 0 for none.
 
     It is the number of bytes of a float, that of an integer with a minus sign, or 1.
@@ -179,18 +201,18 @@ def scalars_allowed(aval):
     """
     if aval == typeof(1j):
         return (0, complex, 2) if aval.dtype.itemsize == 8 else (complex, 0, 0)
-    if aval.shape or aval.weak_type or aval.dtype not in DTYPES:
+    if aval.shape or aval.weak_type or aval.dtype not in SHORT_DTYPE_NAMES:
         return 0, 0, 0
-    wide = [x.type for x in NARROW if canonicalize_dtype(x) == aval.dtype != x]
+    wide = [x.type for x in X64_TO_X32 if canonicalize_dtype(x) == aval.dtype != x]
     parts = {"f": 1, "c": 2}.get(aval.dtype.kind, 0)
     return aval.dtype.type, wide[0] if wide else 0, parts
 
 
-SMALL, KEPT = 2**14, 4  # bytes, results
+MAX_SPARE_BYTES, MAX_SPARE_RESULTS = 2**14, 4  # bytes, results
 
 
 def values_table(avals, places=None, placement=None, blocks=None, count=0):
-    """Return the `Table` of what is known of some arguments or results.
+    """Return the `NativeTable` of what is known of some arguments or results.
 
     Args:
       avals: their types.
@@ -200,28 +222,28 @@ def values_table(avals, places=None, placement=None, blocks=None, count=0):
       blocks, count: of arrays in so many parts, the type of each part; what has no
         placement but the default is whole there, and each part is all of it.
     """
-    table, default = Table(Known.size // 8 * len(avals)), default_placement()
+    table, default = NativeTable(LeafSpec.size // 8 * len(avals)), default_placement()
     rows = zip(avals, places or [None] * len(avals), blocks or avals)
     for i, (aval, place, block) in enumerate(rows):
         only = place not in (None, default)  # numbers would mean another device
         block = block if only else aval
         dims = np.array(block.shape, np.int64)
-        small = aval.size * aval.dtype.itemsize <= SMALL
+        small = aval.size * aval.dtype.itemsize <= MAX_SPARE_BYTES
         scalar, wide, parts = scalars_allowed(aval)
         table.held.append(dims)
         table.fill(
-            Known, Known.size * i, aval=aval, weak=bool(aval.weak_type),
+            LeafSpec, LeafSpec.size * i, aval=aval, weak=bool(aval.weak_type),
             descr=np.dtype(aval.dtype), ndim=block.ndim, dims=dims.ctypes.data,
-            number=numbers_allowed(aval), scalar=scalar, wide=wide, parts=parts,
-            spares=[None] * KEPT if small else [],
-            maker=0 if small else partial(empty, block.shape, aval.dtype),
+            number=accepted_scalars(aval), scalar=scalar, wide=wide, parts=parts,
+            spares=[None] * MAX_SPARE_RESULTS if small else [],
+            maker=0 if small else partial(pooled_empty, block.shape, aval.dtype),
             place=place or placement or default, arrays_only=int(only), step=8,
             source=-1, pieces=count * only, copies=count * (not only),
         )  # fmt: skip
     return table
 
 
-def kind_of_node(tree):
+def tree_node_code(tree):
     """Return the code of the outermost container of a structure.
 
     Raises:
@@ -229,20 +251,24 @@ def kind_of_node(tree):
         is derived from one of named tuples.
     """
     if tree.kind is None:
-        return Kind.leaf
+        return TreeNodeKind.leaf
     kind, aux = tree.kind.type, tree.aux
-    require(kind is not dict or all(type(key) is str for key in aux), "keys")
+    require_layout(kind is not dict or all(type(key) is str for key in aux), "keys")
     if kind.__base__ is tuple and hasattr(kind, "_fields") and kind not in node_kinds:
-        return Kind.named
-    require(kind in node_kinds, f"{kind} is a container of another kind")
+        return TreeNodeKind.named
+    require_layout(kind in node_kinds, f"{kind} is a container of another kind")
     if kind is type(None):
-        return Kind.nothing
-    codes = {tuple: Kind.tuple, list: Kind.list, dict: Kind.dict}
-    return codes.get(kind, Kind.registered)
+        return TreeNodeKind.nothing
+    codes = {
+        tuple: TreeNodeKind.tuple,
+        list: TreeNodeKind.list,
+        dict: TreeNodeKind.dict,
+    }
+    return codes.get(kind, TreeNodeKind.registered)
 
 
 def node_table(kind, container, children=(), keys=()):
-    """Return the `Table` of a node.
+    """Return the `NativeTable` of a node.
 
     Args:
       kind: its code.
@@ -250,39 +276,39 @@ def node_table(kind, container, children=(), keys=()):
       children: tables.
       keys: of a dictionary, as many.
     """
-    table = Table(Node.children // 8 + 2 * len(children))
-    table.fill(Node, kind=kind, container=container, length=len(children))
+    table = NativeTable(TreeNode.children // 8 + 2 * len(children))
+    table.fill(TreeNode, kind=kind, container=container, length=len(children))
     for i, child in enumerate(children):
-        table[Node.children + 16 * i] = child
-        table[Node.children + 16 * i + 8] = keys[i] if keys else 0
+        table[TreeNode.children + 16 * i] = child
+        table[TreeNode.children + 16 * i + 8] = keys[i] if keys else 0
     return table
 
 
 def tree_table(tree, leaves, slots=None, depth=0):
-    """Return the `Table` of a structure, or of a `Static` value.
+    """Return the `NativeTable` of a structure, or of a `StaticKey` value.
 
     Args:
-      tree: a `PyTreeDef` or a `Static`.
+      tree: a `PyTreeDef` or a `StaticKey`.
       leaves: an iterator of what is known of the leaves, a word each.
       slots: an iterator of places, one for each registered container; None for results.
       depth: in how many containers it is.
     """
-    require(depth < DEEPEST, "depth")
-    if isinstance(tree, Static):
-        table = node_table(Kind.static, id(tree.value))
+    require_layout(depth < DEEPEST, "depth")
+    if isinstance(tree, StaticKey):
+        table = node_table(TreeNodeKind.static, id(tree.value))
         table.held.append(tree.value)
         return table
-    kind = kind_of_node(tree)
-    if kind == Kind.leaf:
-        return node_table(Kind.leaf, next(leaves))
-    slot = next(slots) if slots is not None and kind == Kind.registered else 0
+    kind = tree_node_code(tree)
+    if kind == TreeNodeKind.leaf:
+        return node_table(TreeNodeKind.leaf, next(leaves))
+    slot = next(slots) if slots is not None and kind == TreeNodeKind.registered else 0
     inside = leaves, slots, depth + 1
     children = [tree_table(child, *inside) for child in tree.children()]
-    keys = tree.aux if kind == Kind.dict else ()
+    keys = tree.aux if kind == TreeNodeKind.dict else ()
     table = node_table(kind, tree.kind.type, children, keys)
-    if kind == Kind.registered:
+    if kind == TreeNodeKind.registered:
         ways = {"flatten": tree.kind.flatten, "unflatten": tree.kind.unflatten}
-        table.fill(Node, aux=id(tree.aux), slot=slot, **ways)
+        table.fill(TreeNode, aux=id(tree.aux), slot=slot, **ways)
         table.held.append(tree.aux)
     return table
 
@@ -291,7 +317,7 @@ def mark_sources(results, sources, in_avals, out_avals):
     """Note which results take the memory of an input that is given up.
 
     Args:
-      results: the `Table` of what is known of them.
+      results: the `NativeTable` of what is known of them.
       sources: for each the number of the input, or None.
       in_avals, out_avals: types of inputs and results.
     """
@@ -299,19 +325,21 @@ def mark_sources(results, sources, in_avals, out_avals):
         if source is not None:
             taken, made = in_avals[source], out_avals[i]
             alike = (taken.shape, taken.dtype) == (made.shape, made.dtype)
-            require(alike, "a result in the memory of an argument of another shape")
-            results[Known.size * i + Known.source] = 8 * source
+            require_layout(
+                alike, "a result in the memory of an argument of another shape"
+            )
+            results[LeafSpec.size * i + LeafSpec.source] = 8 * source
 
 
-def record_table(
+def signature_table(
     around, trees, named, in_avals, out_tree, out_avals, entry, executable, places,
     placement=None, given=(), used=None,
 ):  # fmt: skip
-    """Return the `Table` of what is ready for calls of one kind.
+    """Return the `NativeTable` of what is ready for calls of one kind.
 
     Args:
-      around: the `Table` of the surroundings.
-      trees: the structure of each argument, or a `Static`.
+      around: the `NativeTable` of the surroundings.
+      trees: the structure of each argument, or a `StaticKey`.
       named: the same of those given by name, a dictionary in order.
       in_avals, out_avals: types of the leaves of arguments and results.
       out_tree: the structure of the result.
@@ -335,22 +363,25 @@ def record_table(
         results = values_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:
-        known[Known.size * i + Known.step] = 0
+        known[LeafSpec.size * i + LeafSpec.step] = 0
     inputs = [aval for aval, needed in zip(in_avals, used) if needed]
     mark_sources(results, entry.sources, inputs, out_avals)
-    places = iter([known.address + Known.size * i for i in range(len(in_avals))])
+    places = iter([known.address + LeafSpec.size * i for i in range(len(in_avals))])
     slots = itertools.count(0, 8)
     nodes = [tree_table(tree, places, slots) for tree in trees]
     by_name = [tree_table(tree, places, slots) for tree in named.values()]
-    arena = scratch(max(entry.arena_bytes, 64))
+    arena = scratch_bytes(max(entry.arena_bytes, 64))
     span = len(inputs) + len(out_avals)
     gifts = list_table([8 * i for i, gift in enumerate(given) if gift])
-    pairs = Table(next(slots) // 8)
-    places_of_call = Table((rows + 3) * span)  # addresses, numbers, holders, arrays
-    table = Table(Record.size // 8).fill(
-        Record, around=around, switches=config._values, count=len(trees),
+    pairs = NativeTable(next(slots) // 8)
+    places_of_call = NativeTable(
+        (rows + 3) * span
+    )  # addresses, numbers, holders, arrays
+    table = NativeTable(CallSignature.size // 8).fill(
+        CallSignature, around=around, switches=config._values, count=len(trees),
         arguments=list_table(nodes),
-        keywords=node_table(Kind.dict, dict, by_name, tuple(named)) if named else 0,
+        keywords=node_table(TreeNodeKind.dict, dict, by_name, tuple(named))
+        if named else 0,
         places=places_of_call.address + 8 * span * (rows - 1), span=8 * span,
         results=8 * len(inputs), result=results, program=entry.address,
         context=entry.context, arena=arena.ctypes.data,
@@ -361,127 +392,133 @@ def record_table(
         failure=getattr(executable, "raise_failure", None),
     )  # fmt: skip
     table.held += [known, arena, entry, executable, places_of_call]
-    table[Record.owner] = id(table)
+    table[CallSignature.owner] = id(table)
     return table
 
 
 # The gate's first half: arguments, and where their numbers are.
 
-STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
+STATUS_MASK, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
 
 
-def fits(x, known, around):
+def array_data_address(x, known, around):
     """Return the address of a NumPy array's numbers, or 0 if it is of another kind."""
-    if word[x + At.type] != word[around + Around.ndarray]:
+    if i64[x + ObjectOffsets.type] != i64[around + RuntimeGlobals.ndarray]:
         return 0
-    if word[x + At.descr] != word[known + Known.descr]:
+    if i64[x + ObjectOffsets.descr] != i64[known + LeafSpec.descr]:
         return 0
-    if half[x + At.flags] & ORDERED != ORDERED:
+    if u32[x + ObjectOffsets.flags] & ORDERED_FLAG != ORDERED_FLAG:
         return 0
-    if half[x + At.ndim] != word[known + Known.ndim]:
+    if u32[x + ObjectOffsets.ndim] != i64[known + LeafSpec.ndim]:
         return 0
     i = 0
-    while i < 8 * half[x + At.ndim]:
-        if word[word[x + At.dims] + i] != word[word[known + Known.dims] + i]:
+    while i < 8 * u32[x + ObjectOffsets.ndim]:
+        if i64[i64[x + ObjectOffsets.dims] + i] != i64[i64[known + LeafSpec.dims] + i]:
             return 0
         i += 8
-    return word[x + At.data]
+    return i64[x + ObjectOffsets.data]
 
 
 def integer(x, known, place, around):
     """Write an integer of Python to a place, and return the place, or 0."""
-    word[place] = 0
-    value = call(word[around + Around.as_integer], x, place)
-    if word[place] != 0:
+    i64[place] = 0
+    value = call_pointer(i64[around + RuntimeGlobals.as_integer], x, place)
+    if i64[place] != 0:
         return 0
-    word[place] = value
-    if word[known + Known.number] == -4 and value != (value << 32) >> 32:
+    i64[place] = value
+    if i64[known + LeafSpec.number] == -4 and value != (value << 32) >> 32:
         return 0
     return place
 
 
 def numpy_scalar(x, known, place):
     """Return where the number of a scalar of NumPy is, or 0."""
-    kind = word[x + At.type]
-    parts = word[known + Known.parts]
-    if kind == word[known + Known.scalar]:
-        return x + At.scalar_value
-    if kind != word[known + Known.wide]:
+    kind = i64[x + ObjectOffsets.type]
+    parts = i64[known + LeafSpec.parts]
+    if kind == i64[known + LeafSpec.scalar]:
+        return x + ObjectOffsets.scalar_value
+    if kind != i64[known + LeafSpec.wide]:
         return 0
     if parts == 0:
-        return x + At.scalar_value
-    half[place] = as_float32(word[x + At.scalar_value])
+        return x + ObjectOffsets.scalar_value
+    u32[place] = f64_to_f32_bits(i64[x + ObjectOffsets.scalar_value])
     if parts == 2:
-        half[place + 4] = as_float32(word[x + At.scalar_value + 8])
+        u32[place + 4] = f64_to_f32_bits(i64[x + ObjectOffsets.scalar_value + 8])
     return place
 
 
-def number(x, known, place, around):
+def read_number(x, known, place, around):
     """Write a number of Python to a place, and return the place, or 0."""
-    kind = word[x + At.type]
-    if kind == word[around + Around.float] and word[known + Known.number] > 1:
-        word[place] = word[x + At.float_value]
-        if word[known + Known.number] == 4:
-            word[place] = as_float32(word[place])
+    kind = i64[x + ObjectOffsets.type]
+    if kind == i64[around + RuntimeGlobals.float] and i64[known + LeafSpec.number] > 1:
+        i64[place] = i64[x + ObjectOffsets.float_value]
+        if i64[known + LeafSpec.number] == 4:
+            i64[place] = f64_to_f32_bits(i64[place])
         return place
-    if kind == word[around + Around.int] and word[known + Known.number] < 0:
+    if kind == i64[around + RuntimeGlobals.int] and i64[known + LeafSpec.number] < 0:
         return integer(x, known, place, around)
-    if kind == word[around + Around.bool] and word[known + Known.number] == 1:
-        word[place] = x == word[around + Around.true]
+    if kind == i64[around + RuntimeGlobals.bool] and i64[known + LeafSpec.number] == 1:
+        i64[place] = x == i64[around + RuntimeGlobals.true]
         return place
     return numpy_scalar(x, known, place)
 
 
 def located(x, known, record, out):
     """Note where the numbers of a buffer, or its parts, are; return 0 if it differs."""
-    around = word[record + Record.around]
-    count = word[known + Known.pieces]
+    around = i64[record + CallSignature.around]
+    count = i64[known + LeafSpec.pieces]
     if count == 0:
-        return fits(x, known, around)
-    if word[x + At.type] != word[around + Around.pair] or word[x + At.size] != count:
+        return array_data_address(x, known, around)
+    if (
+        i64[x + ObjectOffsets.type] != i64[around + RuntimeGlobals.pair]
+        or i64[x + ObjectOffsets.size] != count
+    ):
         return 0
-    item = x + At.tuple_items + 8 * count
-    place = out - count * word[record + Record.span]
+    item = x + ObjectOffsets.tuple_items + 8 * count
+    place = out - count * i64[record + CallSignature.span]
     while place < out:
         item += -8
-        place += word[record + Record.span]
-        word[place] = fits(word[item], known, around)
-        if word[place] == 0:
+        place += i64[record + CallSignature.span]
+        i64[place] = array_data_address(i64[item], known, around)
+        if i64[place] == 0:
             return 0
-    return word[out]
+    return i64[out]
 
 
 def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
-    around = word[record + Record.around]
-    span = word[record + Record.span]
-    kind = word[x + At.type]
-    place = word[known + Known.place]
-    word[out] = 0
-    word[out + 3 * span] = 0
-    if kind == word[around + Around.array] and word[x + At.placement] == place:
-        aval = word[x + At.aval]
-        word[out + 3 * span] = x
-        x = word[x + At.buffer]
-        same = aval == word[known + Known.aval]
-        if same or word[aval + At.weak] == word[known + Known.weak]:
-            word[out] = located(x, known, record, out)
-    elif word[known + Known.arrays_only] != 0:
+    around = i64[record + CallSignature.around]
+    span = i64[record + CallSignature.span]
+    kind = i64[x + ObjectOffsets.type]
+    place = i64[known + LeafSpec.place]
+    i64[out] = 0
+    i64[out + 3 * span] = 0
+    if (
+        kind == i64[around + RuntimeGlobals.array]
+        and i64[x + ObjectOffsets.placement] == place
+    ):
+        aval = i64[x + ObjectOffsets.aval]
+        i64[out + 3 * span] = x
+        x = i64[x + ObjectOffsets.buffer]
+        same = aval == i64[known + LeafSpec.aval]
+        if same or i64[aval + ObjectOffsets.weak] == i64[known + LeafSpec.weak]:
+            i64[out] = located(x, known, record, out)
+    elif i64[known + LeafSpec.arrays_only] != 0:
         return 0
-    elif kind == word[around + Around.ndarray]:
-        if word[known + Known.weak] != word[around + Around.true]:
-            word[out] = fits(x, known, around)
+    elif kind == i64[around + RuntimeGlobals.ndarray]:
+        if i64[known + LeafSpec.weak] != i64[around + RuntimeGlobals.true]:
+            i64[out] = array_data_address(x, known, around)
     else:
-        word[out] = number(x, known, out + span, around)
+        i64[out] = read_number(x, known, out + span, around)
     i = 1
-    while i < word[known + Known.copies]:
-        word[out - i * span] = word[out]
+    while i < i64[known + LeafSpec.copies]:
+        i64[out - i * span] = i64[out]
         i += 1
-    if word[out] != 0 and word[known + Known.step] != 0:
-        word[out + 2 * span] = x
-        call(word[around + Around.incref], x)
-        word[record + Record.taken] = out + 8
-    return word[out]
+    if i64[out] != 0 and i64[known + LeafSpec.step] != 0:
+        i64[out + 2 * span] = x
+        call_pointer(i64[around + RuntimeGlobals.incref], x)
+        i64[record + CallSignature.taken] = out + 8
+    return i64[out]
 
 
 def children_of(x, node, record):
@@ -489,76 +526,93 @@ def children_of(x, node, record):
 
     The pair that they are in is held by the record.
     """
-    around = word[record + Record.around]
-    place = room(1)
-    word[place] = x
-    pair = call(word[around + Around.call_with], word[node + Node.flatten], place, 1, 0)
+    around = i64[record + CallSignature.around]
+    place = alloca(1)
+    i64[place] = x
+    pair = call_pointer(
+        i64[around + RuntimeGlobals.call_with],
+        i64[node + TreeNode.flatten],
+        place,
+        1,
+        0,
+    )
     if pair == 0:
         return forgive(around)
-    word[word[record + Record.pairs] + word[node + Node.slot]] = pair
-    if word[pair + At.type] != word[around + Around.pair] or word[pair + At.size] != 2:
+    i64[i64[record + CallSignature.pairs] + i64[node + TreeNode.slot]] = pair
+    if (
+        i64[pair + ObjectOffsets.type] != i64[around + RuntimeGlobals.pair]
+        or i64[pair + ObjectOffsets.size] != 2
+    ):
         return disable(record)
-    aux = word[pair + At.tuple_items + 8]
-    if aux == word[node + Node.aux]:
-        return word[pair + At.tuple_items]
-    if call(word[around + Around.equal], aux, word[node + Node.aux], EQ) & STATUS != 1:
+    aux = i64[pair + ObjectOffsets.tuple_items + 8]
+    if aux == i64[node + TreeNode.aux]:
+        return i64[pair + ObjectOffsets.tuple_items]
+    if (
+        call_pointer(
+            i64[around + RuntimeGlobals.equal], aux, i64[node + TreeNode.aux], EQ
+        )
+        & STATUS_MASK
+        != 1
+    ):
         return forgive(around)
-    return word[pair + At.tuple_items]
+    return i64[pair + ObjectOffsets.tuple_items]
 
 
 def disable(record):
     """Have a record fit no call any more; return 0."""
-    word[record + Record.switches] = 0
+    i64[record + CallSignature.switches] = 0
     return 0
 
 
 def forgive(around):
     """Forget an error that Python will meet again; return 0."""
-    if call(word[around + Around.occurred]) == 0:
+    if call_pointer(i64[around + RuntimeGlobals.occurred]) == 0:
         return 0
-    kind = word[around + Around.exception]
-    if call(word[around + Around.matches], kind) & STATUS != 0:
-        call(word[around + Around.clear])
+    kind = i64[around + RuntimeGlobals.exception]
+    if call_pointer(i64[around + RuntimeGlobals.matches], kind) & STATUS_MASK != 0:
+        call_pointer(i64[around + RuntimeGlobals.clear])
     return 0
 
 
-def take(x, node, record, out):
+def flatten_tree(x, node, record, out):
     """Take a tree apart, and return where the next leaf goes, or 0 if it differs."""
-    kind = word[node + Node.kind]
-    if kind == Kind.leaf:
-        if take_leaf(x, word[node + Node.container], record, out) == 0:
+    kind = i64[node + TreeNode.kind]
+    if kind == TreeNodeKind.leaf:
+        if take_leaf(x, i64[node + TreeNode.container], record, out) == 0:
             return 0
-        return out + word[word[node + Node.container] + Known.step]
-    if kind == Kind.static:
-        return out * (x == word[node + Node.container])
-    if word[x + At.type] != word[node + Node.container]:
+        return out + i64[i64[node + TreeNode.container] + LeafSpec.step]
+    if kind == TreeNodeKind.static:
+        return out * (x == i64[node + TreeNode.container])
+    if i64[x + ObjectOffsets.type] != i64[node + TreeNode.container]:
         return 0
-    if kind == Kind.nothing:
+    if kind == TreeNodeKind.nothing:
         return out
-    if kind == Kind.registered:
+    if kind == TreeNodeKind.registered:
         x = children_of(x, node, record)
         if x == 0:
             return 0
-    around = word[record + Record.around]
-    row = word[x + At.type] == word[around + Around.row]
-    pair = word[x + At.type] == word[around + Around.pair]
-    if kind == Kind.registered and not row and not pair:
+    around = i64[record + CallSignature.around]
+    row = i64[x + ObjectOffsets.type] == i64[around + RuntimeGlobals.row]
+    pair = i64[x + ObjectOffsets.type] == i64[around + RuntimeGlobals.pair]
+    if kind == TreeNodeKind.registered and not row and not pair:
         return disable(record)
-    if word[x + At.size] != word[node + Node.length]:
+    if i64[x + ObjectOffsets.size] != i64[node + TreeNode.length]:
         return 0
-    items = x + At.tuple_items
+    items = x + ObjectOffsets.tuple_items
     if row:
-        items = word[x + At.list_items]
+        items = i64[x + ObjectOffsets.list_items]
     i = 0
-    while i < word[node + Node.length] and out != 0:
-        child = node + Node.children + 16 * i
-        if kind == Kind.dict:
-            item = call(word[around + Around.get_item], x, word[child + 8])
+    while i < i64[node + TreeNode.length] and out != 0:
+        child = node + TreeNode.children + 16 * i
+        if kind == TreeNodeKind.dict:
+            item = call_pointer(
+                i64[around + RuntimeGlobals.get_item], x, i64[child + 8]
+            )
         else:
-            item = word[items + 8 * i]
+            item = i64[items + 8 * i]
         if item == 0:
             return 0
-        out = take(item, word[child], record, out)
+        out = flatten_tree(item, i64[child], record, out)
         i += 1
     return out
 
@@ -566,21 +620,21 @@ def take(x, node, record, out):
 # The gate's second half: results, and the trees that they are handed back in.
 
 
-def spare(known, around):
+def reuse_result(known, around):
     """Return a result of an earlier call that is held nowhere any more, or 0."""
-    items = word[word[known + Known.spares] + At.list_items]
+    items = i64[i64[known + LeafSpec.spares] + ObjectOffsets.list_items]
     i = 0
-    while i < word[word[known + Known.spares] + At.size]:
-        x = word[items + 8 * i]
-        whole = word[x + At.type] == word[around + Around.array]
+    while i < i64[i64[known + LeafSpec.spares] + ObjectOffsets.size]:
+        x = i64[items + 8 * i]
+        whole = i64[x + ObjectOffsets.type] == i64[around + RuntimeGlobals.array]
         if (
             whole
-            and word[x + At.refs] == 1
-            and word[word[x + At.buffer] + At.refs] == 1
-            and word[x + At.weak_references] == 0
-            and unseen(word[x + At.buffer], word[known + Known.pieces])
+            and i64[x + ObjectOffsets.refs] == 1
+            and i64[i64[x + ObjectOffsets.buffer] + ObjectOffsets.refs] == 1
+            and i64[x + ObjectOffsets.weak_references] == 0
+            and unseen(i64[x + ObjectOffsets.buffer], i64[known + LeafSpec.pieces])
         ):
-            word[x + At.refs] = 2
+            i64[x + ObjectOffsets.refs] = 2
             return x
         i += 1
     return 0
@@ -588,133 +642,148 @@ def spare(known, around):
 
 def unseen(buffer, count):
     """Return whether the parts of a buffer are held by it alone."""
-    items = buffer + At.tuple_items
-    while count > 0 and word[word[items + 8 * count - 8] + At.refs] == 1:
+    items = buffer + ObjectOffsets.tuple_items
+    while count > 0 and i64[i64[items + 8 * count - 8] + ObjectOffsets.refs] == 1:
         count += -1
     return count == 0
 
 
 def keep(x, known, around):
     """Put a result on the list of those that may be used again one day."""
-    spares = word[known + Known.spares]
-    if word[spares + At.size] != 0:
-        turn = word[known + Known.turn]
-        place = word[spares + At.list_items] + 8 * turn
-        word[known + Known.turn] = (turn + 1) & (KEPT - 1)
-        before = word[place]
-        word[place] = x
-        call(word[around + Around.incref], x)
-        call(word[around + Around.decref], before)
+    spares = i64[known + LeafSpec.spares]
+    if i64[spares + ObjectOffsets.size] != 0:
+        turn = i64[known + LeafSpec.turn]
+        place = i64[spares + ObjectOffsets.list_items] + 8 * turn
+        i64[known + LeafSpec.turn] = (turn + 1) & (MAX_SPARE_RESULTS - 1)
+        before = i64[place]
+        i64[place] = x
+        call_pointer(i64[around + RuntimeGlobals.incref], x)
+        call_pointer(i64[around + RuntimeGlobals.decref], before)
     return 0
 
 
 def new_buffer(known, around):
     """Return a new array of NumPy, read-only, or 0 if there is no memory."""
-    if word[known + Known.maker] != 0:
-        empty = word[around + Around.empty]
-        made = call(word[around + Around.call], word[known + Known.maker], empty, 0)
+    if i64[known + LeafSpec.maker] != 0:
+        empty = i64[around + RuntimeGlobals.empty]
+        made = call_pointer(
+            i64[around + RuntimeGlobals.call], i64[known + LeafSpec.maker], empty, 0
+        )
     else:
-        call(word[around + Around.incref], word[known + Known.descr])
-        made = call(
-            word[around + Around.new_ndarray], word[around + Around.ndarray],
-            word[known + Known.descr], word[known + Known.ndim],
-            word[known + Known.dims], 0, 0, 0, 0,
+        call_pointer(i64[around + RuntimeGlobals.incref], i64[known + LeafSpec.descr])
+        made = call_pointer(
+            i64[around + RuntimeGlobals.new_ndarray],
+            i64[around + RuntimeGlobals.ndarray],
+            i64[known + LeafSpec.descr], i64[known + LeafSpec.ndim],
+            i64[known + LeafSpec.dims], 0, 0, 0, 0,
         )  # fmt: skip
     if made != 0:
-        half[made + At.flags] = half[made + At.flags] - WRITEABLE
+        u32[made + ObjectOffsets.flags] = (
+            u32[made + ObjectOffsets.flags] - WRITEABLE_FLAG
+        )
     return made
 
 
 def new_parts(known, around):
     """Return a buffer for a result, a tuple if it is in parts; 0: no memory."""
-    count = word[known + Known.pieces]
+    count = i64[known + LeafSpec.pieces]
     if count == 0:
         return new_buffer(known, around)
-    parts = call(word[around + Around.new_tuple], count)
+    parts = call_pointer(i64[around + RuntimeGlobals.new_tuple], count)
     while parts != 0 and count > 0:
         count += -1
         part = new_buffer(known, around)
-        word[parts + At.tuple_items + 8 * count] = part
+        i64[parts + ObjectOffsets.tuple_items + 8 * count] = part
         if part == 0:
-            call(word[around + Around.decref], parts)
+            call_pointer(i64[around + RuntimeGlobals.decref], parts)
             return 0
     return parts
 
 
-def new_result(known, around):
+def allocate_result(known, around):
     """Return a new array for a result, or 0 if there is no memory."""
     buffer = new_parts(known, around)
     if buffer == 0:
         return 0
-    x = handle(buffer, known, around)
+    x = wrap_buffer(buffer, known, around)
     if x != 0:
         keep(x, known, around)
     return x
 
 
-def handle(buffer, known, around):
+def wrap_buffer(buffer, known, around):
     """Return an array of ours that takes a buffer, or 0 if there is no memory."""
-    x = call(word[around + Around.allocate], word[around + Around.array], 0)
+    x = call_pointer(
+        i64[around + RuntimeGlobals.allocate], i64[around + RuntimeGlobals.array], 0
+    )
     if x == 0:
-        call(word[around + Around.decref], buffer)
+        call_pointer(i64[around + RuntimeGlobals.decref], buffer)
         return 0
-    word[x + At.buffer] = buffer
-    word[x + At.aval] = word[known + Known.aval]
-    word[x + At.placement] = word[known + Known.place]
-    call(word[around + Around.incref], word[x + At.aval])
-    call(word[around + Around.incref], word[x + At.placement])
+    i64[x + ObjectOffsets.buffer] = buffer
+    i64[x + ObjectOffsets.aval] = i64[known + LeafSpec.aval]
+    i64[x + ObjectOffsets.placement] = i64[known + LeafSpec.place]
+    call_pointer(i64[around + RuntimeGlobals.incref], i64[x + ObjectOffsets.aval])
+    call_pointer(i64[around + RuntimeGlobals.incref], i64[x + ObjectOffsets.placement])
     return x
 
 
-def rebuilt(children, node, around):
+def unflatten_container(children, node, around):
     """Return a registered container of a list, which it takes; 0 is an error."""
-    place = room(2)
-    word[place] = word[node + Node.aux]
-    word[place + 8] = children
-    unflatten = word[node + Node.unflatten]
-    made = call(word[around + Around.call_with], unflatten, place, 2, 0)
-    call(word[around + Around.decref], children)
+    place = alloca(2)
+    i64[place] = i64[node + TreeNode.aux]
+    i64[place + 8] = children
+    unflatten = i64[node + TreeNode.unflatten]
+    made = call_pointer(i64[around + RuntimeGlobals.call_with], unflatten, place, 2, 0)
+    call_pointer(i64[around + RuntimeGlobals.decref], children)
     return made
 
 
-def build(node, results, around):
+def unflatten_tree(node, results, around):
     """Return the tree of the results, and empty their table; 0 is an error."""
-    kind = word[node + Node.kind]
-    length = word[node + Node.length]
-    if kind == Kind.leaf:
-        x = word[results + word[node + Node.container]]
-        word[results + word[node + Node.container]] = 0
+    kind = i64[node + TreeNode.kind]
+    length = i64[node + TreeNode.length]
+    if kind == TreeNodeKind.leaf:
+        x = i64[results + i64[node + TreeNode.container]]
+        i64[results + i64[node + TreeNode.container]] = 0
         return x
-    if kind == Kind.nothing:
-        call(word[around + Around.incref], word[around + Around.none])
-        return word[around + Around.none]
-    if kind == Kind.tuple:
-        tree = call(word[around + Around.new_tuple], length)
-    elif kind == Kind.named:
-        tree = call(word[around + Around.allocate], word[node + Node.container], length)
-    elif kind == Kind.dict:
-        tree = call(word[around + Around.new_dict])
+    if kind == TreeNodeKind.nothing:
+        call_pointer(
+            i64[around + RuntimeGlobals.incref], i64[around + RuntimeGlobals.none]
+        )
+        return i64[around + RuntimeGlobals.none]
+    if kind == TreeNodeKind.tuple:
+        tree = call_pointer(i64[around + RuntimeGlobals.new_tuple], length)
+    elif kind == TreeNodeKind.named:
+        tree = call_pointer(
+            i64[around + RuntimeGlobals.allocate],
+            i64[node + TreeNode.container],
+            length,
+        )
+    elif kind == TreeNodeKind.dict:
+        tree = call_pointer(i64[around + RuntimeGlobals.new_dict])
     else:
-        tree = call(word[around + Around.new_list], length)
+        tree = call_pointer(i64[around + RuntimeGlobals.new_list], length)
     if tree == 0:
         return 0
     i = 0
     while i < length:
-        child = node + Node.children + 16 * i
-        item = build(word[child], results, around)
+        child = node + TreeNode.children + 16 * i
+        item = unflatten_tree(i64[child], results, around)
         if item == 0:
-            call(word[around + Around.decref], tree)
+            call_pointer(i64[around + RuntimeGlobals.decref], tree)
             return 0
-        if kind == Kind.dict:
-            call(word[around + Around.set_item], tree, word[child + 8], item)
-            call(word[around + Around.decref], item)
-        elif kind < Kind.list:  # a tuple, named or not
-            word[tree + At.tuple_items + 8 * i] = item
+        if kind == TreeNodeKind.dict:
+            call_pointer(
+                i64[around + RuntimeGlobals.set_item], tree, i64[child + 8], item
+            )
+            call_pointer(i64[around + RuntimeGlobals.decref], item)
+        elif kind < TreeNodeKind.list:  # a tuple, named or not
+            i64[tree + ObjectOffsets.tuple_items + 8 * i] = item
         else:
-            word[word[tree + At.list_items] + 8 * i] = item
+            i64[i64[tree + ObjectOffsets.list_items] + 8 * i] = item
         i += 1
-    if kind == Kind.registered:
-        return rebuilt(tree, node, around)
+    if kind == TreeNodeKind.registered:
+        return unflatten_container(tree, node, around)
     return tree
 
 
@@ -726,85 +795,90 @@ MISS = 1
 def each(function, start, end):
     """Call a function with each word of a table."""
     while start < end:
-        call(function, word[start])
+        call_pointer(function, i64[start])
         start += 8
     return 0
 
 
-def run(record, table, arena):
+def run_entry(record, table, arena):
     """Run the program on a table of addresses, and return its status."""
-    around = word[record + Record.around]
-    program = word[record + Record.program]
-    context = word[record + Record.context]
-    if word[record + Record.long] == 0:
-        return call(program, table, arena, context) & STATUS
-    thread = call(word[around + Around.unlock])
-    status = call(program, table, arena, context) & STATUS
-    call(word[around + Around.lock], thread)
+    around = i64[record + CallSignature.around]
+    program = i64[record + CallSignature.program]
+    context = i64[record + CallSignature.context]
+    if i64[record + CallSignature.long] == 0:
+        return call_pointer(program, table, arena, context) & STATUS_MASK
+    thread = call_pointer(i64[around + RuntimeGlobals.unlock])
+    status = call_pointer(program, table, arena, context) & STATUS_MASK
+    call_pointer(i64[around + RuntimeGlobals.lock], thread)
     return status
 
 
 def result_in(known, held, around):
     """Return an array for a result, in an argument's memory if it takes that; or 0."""
-    source = word[known + Known.source]
+    source = i64[known + LeafSpec.source]
     if source >= 0:
-        buffer = word[held + source]
-        call(word[around + Around.incref], buffer)
-        return handle(buffer, known, around)
-    x = spare(known, around)
+        buffer = i64[held + source]
+        call_pointer(i64[around + RuntimeGlobals.incref], buffer)
+        return wrap_buffer(buffer, known, around)
+    x = reuse_result(known, around)
     if x == 0:
-        return new_result(known, around)
+        return allocate_result(known, around)
     return x
 
 
 def address_results(buffer, count, record, place):
     """Note where the numbers of a result go, those of its parts row by row."""
     if count == 0:
-        word[place] = word[buffer + At.data]
+        i64[place] = i64[buffer + ObjectOffsets.data]
         return 0
-    item = buffer + At.tuple_items
+    item = buffer + ObjectOffsets.tuple_items
     end = item + 8 * count
     while item < end:
-        word[place] = word[word[item] + At.data]
-        place += 0 - word[record + Record.span]
+        i64[place] = i64[i64[item] + ObjectOffsets.data]
+        place += 0 - i64[record + CallSignature.span]
         item += 8
     return 0
 
 
 def make_results(record, table, held):
     """Find or make an array for each result, and note it; return 0 if it fails."""
-    known = word[record + Record.result]
-    i = word[record + Record.results]
-    while i < word[record + Record.span]:
-        x = result_in(known, held, word[record + Record.around])
+    known = i64[record + CallSignature.result]
+    i = i64[record + CallSignature.results]
+    while i < i64[record + CallSignature.span]:
+        x = result_in(known, held, i64[record + CallSignature.around])
         if x == 0:
-            drop = word[word[record + Record.around] + Around.decref]
-            each(drop, held + word[record + Record.results], held + i)
+            drop = i64[i64[record + CallSignature.around] + RuntimeGlobals.decref]
+            each(drop, held + i64[record + CallSignature.results], held + i)
             return 0
-        word[held + i] = x
-        count = word[known + Known.pieces]
-        address_results(word[x + At.buffer], count, record, table + i)
-        known += Known.size
+        i64[held + i] = x
+        count = i64[known + LeafSpec.pieces]
+        address_results(i64[x + ObjectOffsets.buffer], count, record, table + i)
+        known += LeafSpec.size
         i += 8
     return 1
 
 
-def finish(record, table, held, arena):
+def finish_call(record, table, held, arena):
     """Return the tree of results when all arguments are there; 0 is an error."""
-    around = word[record + Record.around]
-    results = held + word[record + Record.results]
-    end = held + word[record + Record.span]
-    give_all(record, held)
+    around = i64[record + CallSignature.around]
+    results = held + i64[record + CallSignature.results]
+    end = held + i64[record + CallSignature.span]
+    donate_all(record, held)
     if make_results(record, table, held) == 0:
         return 0
-    if run(record, table, arena) == 0:
-        tree = build(word[record + Record.structure], results, around)
+    if run_entry(record, table, arena) == 0:
+        tree = unflatten_tree(i64[record + CallSignature.structure], results, around)
         if tree == 0:
-            each(word[around + Around.decref], results, end)
+            each(i64[around + RuntimeGlobals.decref], results, end)
         return tree
-    each(word[around + Around.decref], results, end)
-    failure = word[record + Record.failure]
-    return call(word[around + Around.call], failure, word[around + Around.empty], 0)
+    each(i64[around + RuntimeGlobals.decref], results, end)
+    failure = i64[record + CallSignature.failure]
+    return call_pointer(
+        i64[around + RuntimeGlobals.call],
+        failure,
+        i64[around + RuntimeGlobals.empty],
+        0,
+    )
 
 
 def alone(buffer, around):
@@ -812,47 +886,59 @@ def alone(buffer, around):
 
     That is enough for a tuple of parts, whose memory no result takes.
     """
-    if word[buffer + At.refs] != 2:
+    if i64[buffer + ObjectOffsets.refs] != 2:
         return 0
-    if word[buffer + At.type] == word[around + Around.pair]:
+    if i64[buffer + ObjectOffsets.type] == i64[around + RuntimeGlobals.pair]:
         return 1
-    base = word[buffer + At.base]
+    base = i64[buffer + ObjectOffsets.base]
     while base != 0:
-        kind = word[base + At.type]
-        if kind == word[around + Around.heap] or kind == word[around + Around.pages]:
+        kind = i64[base + ObjectOffsets.type]
+        if (
+            kind == i64[around + RuntimeGlobals.heap]
+            or kind == i64[around + RuntimeGlobals.pages]
+        ):
             return 1
-        if kind != word[around + Around.ndarray] or word[base + At.refs] != 1:
+        if (
+            kind != i64[around + RuntimeGlobals.ndarray]
+            or i64[base + ObjectOffsets.refs] != 1
+        ):
             return 0
-        base = word[base + At.base]
+        base = i64[base + ObjectOffsets.base]
     return 1
 
 
 def may_give(record, held):
     """Return whether the memory of all arguments that are given up may be taken."""
-    place = word[record + Record.given]
-    while place < word[record + Record.given_end]:
-        leaf = held + word[place]
-        if word[leaf + word[record + Record.span]] == 0:
+    place = i64[record + CallSignature.given]
+    while place < i64[record + CallSignature.given_end]:
+        leaf = held + i64[place]
+        if i64[leaf + i64[record + CallSignature.span]] == 0:
             return 0
-        if alone(word[leaf], word[record + Record.around]) == 0:
+        if alone(i64[leaf], i64[record + CallSignature.around]) == 0:
             return 0
         place += 8
     return 1
 
 
-def give_all(record, held):
+def donate_all(record, held):
     """Mark the arguments that are given up; their buffers are held elsewhere."""
-    around = word[record + Record.around]
-    place = word[record + Record.given]
-    while place < word[record + Record.given_end]:
-        leaf = held + word[place]
-        x = word[leaf + word[record + Record.span]]
-        call(word[around + Around.incref], word[around + Around.donated])
-        call(word[around + Around.incref], word[around + Around.none])
-        word[x + At.type] = word[around + Around.donated]
-        word[x + At.buffer] = word[around + Around.none]
-        call(word[around + Around.decref], word[leaf])
-        call(word[around + Around.decref], word[around + Around.array])
+    around = i64[record + CallSignature.around]
+    place = i64[record + CallSignature.given]
+    while place < i64[record + CallSignature.given_end]:
+        leaf = held + i64[place]
+        x = i64[leaf + i64[record + CallSignature.span]]
+        call_pointer(
+            i64[around + RuntimeGlobals.incref], i64[around + RuntimeGlobals.donated]
+        )
+        call_pointer(
+            i64[around + RuntimeGlobals.incref], i64[around + RuntimeGlobals.none]
+        )
+        i64[x + ObjectOffsets.type] = i64[around + RuntimeGlobals.donated]
+        i64[x + ObjectOffsets.buffer] = i64[around + RuntimeGlobals.none]
+        call_pointer(i64[around + RuntimeGlobals.decref], i64[leaf])
+        call_pointer(
+            i64[around + RuntimeGlobals.decref], i64[around + RuntimeGlobals.array]
+        )
         place += 8
     return 0
 
@@ -861,90 +947,105 @@ def take_all(args, keywords, record, table):
     """Take all arguments apart; return 0 if some are of another kind."""
     out = table
     i = 0
-    while i < word[record + Record.count] and out != 0:
-        node = word[word[record + Record.arguments] + 8 * i]
-        out = take(word[args + 8 * i], node, record, out)
+    while i < i64[record + CallSignature.count] and out != 0:
+        node = i64[i64[record + CallSignature.arguments] + 8 * i]
+        out = flatten_tree(i64[args + 8 * i], node, record, out)
         i += 1
-    if out != 0 and word[record + Record.keywords] != 0:
-        out = take(keywords, word[record + Record.keywords], record, out)
+    if out != 0 and i64[record + CallSignature.keywords] != 0:
+        out = flatten_tree(keywords, i64[record + CallSignature.keywords], record, out)
     return out
 
 
-def let_go(place, end, around):
+def release_all(place, end, around):
     """Let go of what registered containers were taken apart into."""
     while place < end:
-        pair = word[place]
-        word[place] = 0
-        call(word[around + Around.decref], pair)
+        pair = i64[place]
+        i64[place] = 0
+        call_pointer(i64[around + RuntimeGlobals.decref], pair)
         place += 8
     return 0
 
 
-def attempt(record, args, keywords):
+def try_call(record, args, keywords):
     """Return the result of a call if it is one of this kind; 0 is an error."""
-    around = word[record + Record.around]
-    table = word[record + Record.places]
-    held = table + 2 * word[record + Record.span]
-    arena = word[record + Record.arena]
-    word[record + Record.arena] = 0
-    word[record + Record.taken] = table
+    around = i64[record + CallSignature.around]
+    table = i64[record + CallSignature.places]
+    held = table + 2 * i64[record + CallSignature.span]
+    arena = i64[record + CallSignature.arena]
+    i64[record + CallSignature.arena] = 0
+    i64[record + CallSignature.taken] = table
     result = MISS
     if take_all(args, keywords, record, table) != 0:
         if may_give(record, held) != 0:
-            result = finish(record, table, held, arena)
-    elif call(word[around + Around.occurred]) != 0:
+            result = finish_call(record, table, held, arena)
+    elif call_pointer(i64[around + RuntimeGlobals.occurred]) != 0:
         result = 0
-    each(word[around + Around.decref], held, held + word[record + Record.taken] - table)
-    let_go(word[record + Record.pairs], word[record + Record.pairs_end], around)
-    word[record + Record.arena] = arena
+    each(
+        i64[around + RuntimeGlobals.decref],
+        held,
+        held + i64[record + CallSignature.taken] - table,
+    )
+    release_all(
+        i64[record + CallSignature.pairs], i64[record + CallSignature.pairs_end], around
+    )
+    i64[record + CallSignature.arena] = arena
     return result
 
 
 def variable(name, around):
     """Return the value of a context variable, which is held elsewhere."""
-    place = room(1)
-    call(word[around + Around.get_variable], name, 0, place)
-    call(word[around + Around.decref], word[place])
-    return word[place]
+    place = alloca(1)
+    call_pointer(i64[around + RuntimeGlobals.get_variable], name, 0, place)
+    call_pointer(i64[around + RuntimeGlobals.decref], i64[place])
+    return i64[place]
 
 
 def plain(around):
     """Return whether this thread evaluates, with the switches of the process."""
-    if variable(word[around + Around.trace], around) != word[around + Around.evaluator]:
+    if (
+        variable(i64[around + RuntimeGlobals.trace], around)
+        != i64[around + RuntimeGlobals.evaluator]
+    ):
         return 0
-    overrides = variable(word[around + Around.overrides], around)
-    if overrides != word[around + Around.unchanged]:
+    overrides = variable(i64[around + RuntimeGlobals.overrides], around)
+    if overrides != i64[around + RuntimeGlobals.unchanged]:
         return 0
-    return word[word[around + Around.watchers] + At.size] == 0
+    return i64[i64[around + RuntimeGlobals.watchers] + ObjectOffsets.size] == 0
 
 
-def fitting(record, args, kwargs):
+def signature_matches(record, args, kwargs):
     """Return whether a record is free, and for such a call as far as one can see."""
-    now = word[word[word[record + Record.around] + Around.config] + At.config_values]
-    if word[record + Record.switches] != now or word[record + Record.arena] == 0:
+    now = i64[
+        i64[i64[record + CallSignature.around] + RuntimeGlobals.config]
+        + ObjectOffsets.config_values
+    ]
+    if (
+        i64[record + CallSignature.switches] != now
+        or i64[record + CallSignature.arena] == 0
+    ):
         return 0
-    if word[args + At.size] != word[record + Record.count]:
+    if i64[args + ObjectOffsets.size] != i64[record + CallSignature.count]:
         return 0
-    if kwargs == 0 or word[kwargs + At.size] == 0:
-        return word[record + Record.keywords] == 0
-    return word[record + Record.keywords] != 0
+    if kwargs == 0 or i64[kwargs + ObjectOffsets.size] == 0:
+        return i64[record + CallSignature.keywords] == 0
+    return i64[record + CallSignature.keywords] != 0
 
 
-def answer(record, args, kwargs):
+def lookup_call(record, args, kwargs):
     """Return the result of a call by the first record that fits, or `MISS`.
 
     A user's function may run meanwhile, and clear the chain: the next record is the
     one that is the next one afterwards.
     """
     while record != 0:
-        following = word[record + Record.next]
-        if fitting(record, args, kwargs):
-            around = word[record + Record.around]
-            owner = word[record + Record.owner]
-            call(word[around + Around.incref], owner)
-            result = attempt(record, args + At.tuple_items, kwargs)
-            following = word[record + Record.next]
-            call(word[around + Around.decref], owner)
+        following = i64[record + CallSignature.next]
+        if signature_matches(record, args, kwargs):
+            around = i64[record + CallSignature.around]
+            owner = i64[record + CallSignature.owner]
+            call_pointer(i64[around + RuntimeGlobals.incref], owner)
+            result = try_call(record, args + ObjectOffsets.tuple_items, kwargs)
+            following = i64[record + CallSignature.next]
+            call_pointer(i64[around + RuntimeGlobals.decref], owner)
             if result != MISS:
                 return result
         record = following
@@ -953,27 +1054,31 @@ def answer(record, args, kwargs):
 
 def gate(self, args, kwargs):
     """Return the result of a call of a jitted function; 0 is an error."""
-    head = word[word[self + At.gate] + At.data]
-    around = word[head + Record.around]
+    head = i64[i64[self + ObjectOffsets.gate] + ObjectOffsets.data]
+    around = i64[head + CallSignature.around]
     if plain(around):
-        result = answer(word[head + Record.next], args, kwargs)
+        result = lookup_call(i64[head + CallSignature.next], args, kwargs)
         if result != MISS:
             return result
-    method = call(word[around + Around.new_method], word[around + Around.python], self)
+    method = call_pointer(
+        i64[around + RuntimeGlobals.new_method],
+        i64[around + RuntimeGlobals.python],
+        self,
+    )
     if method == 0:
         return 0
-    result = call(word[around + Around.call], method, args, kwargs)
-    call(word[around + Around.decref], method)
+    result = call_pointer(i64[around + RuntimeGlobals.call], method, args, kwargs)
+    call_pointer(i64[around + RuntimeGlobals.decref], method)
     return result
 
 
 def successor(table, arena, context):
     """A program for a trial: the next integer of 32 bits."""
-    half[word[table + 8]] = half[word[table]] + 1
+    u32[i64[table + 8]] = u32[i64[table]] + 1
     return 0
 
 
-class Door:
+class FastPath:
     """Machine code that answers calls, and a program to try it with.
 
     Attributes:
@@ -982,8 +1087,13 @@ class Door:
     """
 
     def __init__(self):
-        rare = number, new_result, children_of, rebuilt  # not inlined: out of the way
-        self.library = WordsLibrary(llvm_text(gate, successor, *rare))
+        rare = (
+            read_number,
+            allocate_result,
+            children_of,
+            unflatten_container,
+        )  # not inlined: out of the way
+        self.library = LowLevelLibrary(llvm_text(gate, successor, *rare))
         self.address, self.trial = map(self.library.place, ("gate", "successor"))
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         self.call = ctypes.PYFUNCTYPE(*words)(self.address)

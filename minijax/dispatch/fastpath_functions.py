@@ -15,39 +15,39 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, ShapedArray
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import _on_or_off, config, float0
-from minijax.arrays.interchange import spot_of
+from minijax.arrays.interchange import placement_or_none
 from minijax.core import _current_trace
-from minijax.cpu_backend.program_codegen import Entry
+from minijax.cpu_backend.program_codegen import EntryPoint
 from minijax.dispatch.fastpath import (
-    KEPT,
-    Door,
-    Record,
-    record_table,
-    surroundings_table,
+    MAX_SPARE_RESULTS,
+    CallSignature,
+    FastPath,
+    globals_table,
+    signature_table,
 )
 from minijax.dispatch.lowlevel import (
-    At,
+    ObjectOffsets,
     UnknownLayout,
     check_layout,
-    place_of,
-    require,
-    word,
+    i64,
+    require_layout,
+    slot_offset,
 )
 from minijax.errors import JaxRuntimeError
-from minijax.extents import is_outside_of_blocks
-from minijax.jitting.api import JitFunction, Options, jit_kind
-from minijax.jitting.arguments import Static
-from minijax.jitting.stages import Compiled, Stage, compiled_kind
+from minijax.extents import has_global_value
+from minijax.jitting.api import JitFunction, JitOptions, jit_function_class
+from minijax.jitting.arguments import StaticKey
+from minijax.jitting.stages import Compiled, StageInfo, compiled_class
 from minijax.pytrees.tree_util import tree_leaves, tree_structure
-from minijax.rematerialization.caching import cache_by_object
+from minijax.rematerialization.caching import weakref_cache
 
 config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
 
 
-_records = cache_by_object()
+_records = weakref_cache()
 
 
-class Records:
+class SignatureCache:
     """What the gate has ready for a function: a chain of tables, the last one first.
 
     Args:
@@ -76,9 +76,9 @@ class Records:
         """Put a record in front of the others, and forget the oldest if need be."""
         with self._lock:
             if len(self.chain) == self.limit:
-                self.chain[-2][Record.next] = 0
+                self.chain[-2][CallSignature.next] = 0
                 self.chain.pop()
-            record[Record.next] = int(self.head[0])
+            record[CallSignature.next] = int(self.head[0])
             self.chain.insert(0, record)
             self.head[0] = record.address
 
@@ -93,7 +93,7 @@ class Records:
         with self._lock:
             self.head[0], self.switches = 0, config.state[0]
             for record in self.chain:  # the gate may be in the middle of one
-                record[Record.next] = 0
+                record[CallSignature.next] = 0
             self.chain.clear()
 
     def unlock(self):
@@ -149,7 +149,7 @@ class Records:
 signature_of_wrapped = property(lambda self: signature(self.__wrapped__))
 
 
-class GatedFunction(JitFunction):
+class FastPathFunction(JitFunction):
     """A jitted function that is called through the gate, once that is open."""
 
     __slots__ = ("_gate",)
@@ -157,7 +157,7 @@ class GatedFunction(JitFunction):
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
-        self._ready = Records(self)
+        self._ready = SignatureCache(self)
         self._gate = self._ready.head
 
     def clear_cache(self):
@@ -171,16 +171,16 @@ class GatedFunction(JitFunction):
         return result
 
     def _record(self, ready, args, kwargs):
-        program, entry = ready.program, entry_of(ready)
+        program, entry = ready.program, fastpath_entry(ready)
         special = program.captured or ready.empty
-        if special or not is_plain(entry, ready.placement):
+        if special or not fastpath_supported(entry, ready.placement):
             return None
         fixed = self._options.static.positions(len(args))
         trees = [structure(arg, i in fixed) for i, arg in enumerate(args)]
         fixed = self._options.static.names
         named = {k: structure(kwargs[k], k in fixed) for k in sorted(kwargs)}
-        record = record_table(
-            open_gate(), trees, named, program.closed.in_avals,
+        record = signature_table(
+            enable_fastpath(), trees, named, program.closed.in_avals,
             program.out_tree, program.closed.out_avals, entry, ready.executable,
             ready.places, ready.placement, ready.given,
         )  # fmt: skip
@@ -188,20 +188,20 @@ class GatedFunction(JitFunction):
         return record
 
 
-def is_plain(entry, placement):
+def fastpath_supported(entry, placement):
     """Return whether the gate could do what Python does for a call.
 
     Args:
-      entry: the `Entry` of what the call runs, or None.
+      entry: the `EntryPoint` of what the call runs, or None.
       placement: where it runs; None as long as that is not known.
     """
     here = placement is not None and placement.device.platform in ("cpu", "mesh")
-    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
+    evaluating = has_global_value(_current_trace) and not config.state[1]
     return config.minijax_gate and here and entry is not None and evaluating
 
 
-def entry_of(ready):
-    """Return the `Entry` by which the gate can run what is ready, or None.
+def fastpath_entry(ready):
+    """Return the `EntryPoint` by which the gate can run what is ready, or None.
 
     No array is moved there; but beside arrays in parts one may be whole, if none is
     given up.
@@ -213,8 +213,8 @@ def entry_of(ready):
 
 
 def structure(arg, fixed):
-    """Return the structure of an argument, or a `Static` if it is fixed."""
-    return Static(arg) if fixed else tree_structure(arg)
+    """Return the structure of an argument, or a `StaticKey` if it is fixed."""
+    return StaticKey(arg) if fixed else tree_structure(arg)
 
 
 def put_in_order(leaves):
@@ -230,7 +230,7 @@ def put_in_order(leaves):
             x._buffer = buffer
 
 
-class GatedCompiled(Compiled):
+class FastPathCompiled(Compiled):
     """A compiled program that is called through the gate, once that is open."""
 
     __slots__ = ("_gate",)
@@ -238,7 +238,7 @@ class GatedCompiled(Compiled):
     def __new__(cls, *args, **kwargs):
         """Return one whose attributes are not there yet."""
         self = super().__new__(cls)
-        object.__setattr__(self, "_ready", Records(self))
+        object.__setattr__(self, "_ready", SignatureCache(self))
         object.__setattr__(self, "_gate", self._ready.head)
         return self
 
@@ -251,45 +251,49 @@ class GatedCompiled(Compiled):
 
     def _record(self, executable, leaves):
         entry, avals = getattr(executable, "entry", None), self.program.out_avals
-        if not avals or not is_plain(entry, self.placement):
+        if not avals or not fastpath_supported(entry, self.placement):
             return None
-        places = list(map(spot_of, leaves))
+        places = list(map(placement_or_none, leaves))
         away = {place.device for place in places if place} - {self.placement.device}
         if away or any(aval.dtype == float0 for aval in avals):
             return None
         positional, named = self.in_tree.children()
-        return record_table(
-            open_gate(GatedCompiled), positional.children(),
+        return signature_table(
+            enable_fastpath(FastPathCompiled), positional.children(),
             dict(zip(named.aux, named.children())), self.program.in_avals,
             self.out_tree, avals, entry, executable, places,
             self.placement, self._shared, self._pruned[1],
         )  # fmt: skip
 
     def __reduce__(self):
-        return type(self), tuple(getattr(self, name) for name in Stage.__annotations__)
+        return type(self), tuple(
+            getattr(self, name) for name in StageInfo.__annotations__
+        )
 
 
 def try_out(door):
     """Raise `UnknownLayout` unless a gate does for a trial what it should."""
-    evaluating = is_outside_of_blocks(_current_trace) and not config.state[1]
-    require(evaluating, "what is in force")
+    evaluating = has_global_value(_current_trace) and not config.state[1]
+    require_layout(evaluating, "what is in force")
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
-    around = surroundings_table(lambda self, *args: args)
-    entry, avals = Entry(door.trial, 0, 0, 0, (None,)), [aval]
+    around = globals_table(lambda self, *args: args)
+    entry, avals = EntryPoint(door.trial, 0, 0, 0, (None,)), [aval]
     here = host_device().uncommitted  # the default may be a card
-    function = GatedFunction(abs, Options())
+    function = FastPathFunction(abs, JitOptions())
     x = ArrayImpl(np.array(6, np.int32), aval, here)
-    counts = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
+    counts = [i64[id(obj) + ObjectOffsets.refs] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
     ends = avals, leaf, avals, entry, None, [here], here
-    record = record_table(around, [leaf], {}, *ends)
+    record = signature_table(around, [leaf], {}, *ends)
     function._ready.add(record)
-    found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
-    require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
-    require(door.call(function, (x, x), None) == (x, x), "calls in Python")
+    found = [door.call(function, (x,), None) for _ in range(3 * MAX_SPARE_RESULTS)]
+    require_layout(
+        [int(y._buffer) for y in found] == [7] * 3 * MAX_SPARE_RESULTS, "results"
+    )
+    require_layout(door.call(function, (x, x), None) == (x, x), "calls in Python")
     del found, function, record
-    now = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
-    require(now == counts, "references")
+    now = [i64[id(obj) + ObjectOffsets.refs] for obj in (x, aval, x._buffer)]
+    require_layout(now == counts, "references")
 
 
 _lock, _opened = Lock(), []
@@ -304,14 +308,14 @@ if hasattr(os, "register_at_fork"):  # a new process has no thread that opens th
     os.register_at_fork(after_in_child=_unlock)
 
 
-def open_gate(kind=GatedFunction):
+def enable_fastpath(kind=FastPathFunction):
     """Have machine code answer the calls of programs from now on.
 
     Args:
       kind: the class whose calls it is about, one of `gated_kinds`.
 
     Returns:
-      The `Table` of the surroundings of its calls.
+      The `NativeTable` of the surroundings of its calls.
 
     Raises:
       UnknownLayout: if this Python is none that the gate knows.
@@ -326,10 +330,10 @@ def open_gate(kind=GatedFunction):
     return _opened[0][0][kind]
 
 
-gated_kinds = [GatedFunction, GatedCompiled]
+gated_kinds = [FastPathFunction, FastPathCompiled]
 
 
-def send_through_gate(kind):
+def register_fastpath(kind):
     """Have calls of one more class go through the gate, once it is open.
 
     Args:
@@ -339,18 +343,21 @@ def send_through_gate(kind):
         gated_kinds.append(kind)
         if _opened and not isinstance(_opened[0], Exception):
             arounds, door = _opened[0]
-            arounds[kind] = surroundings_table(kind.__call__)
+            arounds[kind] = globals_table(kind.__call__)
             _install(arounds, door)
 
 
 def _proved():
-    """Return each class's `Table` of surroundings and the `Door`, or what failed."""
+    """Return each class's `NativeTable` of surroundings and `FastPath`, or an error."""
     try:
         check_layout()
         for kind in gated_kinds:
-            require(place_of(kind, "_gate") == At.gate, f"the gates of {kind.__name__}")
-        arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
-        door = Door()
+            require_layout(
+                slot_offset(kind, "_gate") == ObjectOffsets.gate,
+                f"the gates of {kind.__name__}",
+            )
+        arounds = {kind: globals_table(kind.__call__) for kind in gated_kinds}
+        door = FastPath()
         try_out(door)
     except (UnknownLayout, ImportError, OSError) as error:
         return error.with_traceback(None)
@@ -359,11 +366,11 @@ def _proved():
 
 def _install(arounds, door):
     """Have calls go through the door; whatever happens, `_opened` holds both."""
-    Records.arounds = {kind: table.address for kind, table in arounds.items()}
+    SignatureCache.arounds = {kind: table.address for kind, table in arounds.items()}
     for records in _records.data.copy().values():
-        records.head[1] = Records.arounds[records.kind]
+        records.head[1] = SignatureCache.arounds[records.kind]
     for kind in gated_kinds:
-        word[id(kind) + At.call] = door.address
+        i64[id(kind) + ObjectOffsets.call] = door.address
 
 
-jit_kind.value, compiled_kind.value = GatedFunction, GatedCompiled
+jit_function_class.value, compiled_class.value = FastPathFunction, FastPathCompiled

@@ -10,11 +10,11 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 
-from minijax.rematerialization.caching import caches
+from minijax.rematerialization.caching import all_caches
 
 
 @contextmanager
-def uninterrupted():
+def defer_interrupts():
     """Let Ctrl-C wait for the end of a block, so that no lock is left behind in it."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if main else None
@@ -58,7 +58,7 @@ def release_llvm():
 
 def _go_on_alone():
     release_llvm()
-    for kept in caches:
+    for kept in all_caches:
         for once in kept.copy().values():
             once.unlock()
 

@@ -1,8 +1,8 @@
 """A small language for machine code: functions of 64-bit words, written as Python.
 
 A function in it may use names, integers, arithmetic, comparisons, ``if``, ``while``,
-``return``, memory (``word[address]``, ``half[address]``), places in tables
-(``Record.around``), and calls. `llvm_text` makes machine code of it, or raises a
+``return``, memory (``i64[address]``, ``u32[address]``), places in tables
+(``AbstractValue.around``), and calls. `llvm_text` makes machine code of it, or raises a
 `SyntaxError`. It runs as Python as well and does the same, as long as all numbers fit
 into 64 bits: those of machine code wrap around. Addresses are multiples of the width.
 
@@ -29,14 +29,14 @@ from types import SimpleNamespace
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl
-from minijax.arrays.dtypes import DTYPES, Config
-from minijax.arrays.interchange import Record
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, Config
+from minijax.arrays.interchange import AbstractValue
 from minijax.jitting.api import JitFunction
-from minijax.llvm.compiler import Library, give_back
-from minijax.llvm.instructions import LLVMFunction
+from minijax.llvm.compiler import Library, dispose_passes
+from minijax.llvm.instructions import FunctionBuilder
 
 
-class Memory:
+class TypedMemory:
     """The memory of the process as numbers of one width, by address."""
 
     def __init__(self, kind):
@@ -49,21 +49,21 @@ class Memory:
         self.kind.from_address(address).value = value
 
 
-word, half, byte = map(Memory, (ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint8))
+i64, u32, u8 = map(TypedMemory, (ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint8))
 
 
-def call(address, *args):
+def call_pointer(address, *args):
     """Return what the function of C at an address returns for some words."""
     words = [ctypes.c_int64] * (1 + len(args))
     return ctypes.PYFUNCTYPE(*words)(address)(*args)
 
 
-def address_of_function(function):
+def function_pointer(function):
     """Return the address of a function of C, given as `ctypes` has it."""
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-def room(count):
+def alloca(count):
     """Return the address of some words that last until the function returns.
 
     What is in them before something is written is not to be relied on.
@@ -76,7 +76,7 @@ def room(count):
 _rooms: deque = deque(maxlen=256)
 
 
-def as_float32(bits):
+def f64_to_f32_bits(bits):
     """Return the bits of a float of 32 bits, for those of one of 64 bits."""
     wide = ctypes.c_double.from_buffer(ctypes.c_int64(bits))
     return ctypes.c_uint32.from_buffer(ctypes.c_float(wide.value)).value
@@ -88,7 +88,7 @@ OPERATORS: dict = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and",
     ast.BitOr: "or", ast.LShift: "shl", ast.RShift: "ashr",
 }  # fmt: skip
-COMPARISONS: dict = {
+ICMP_PREDICATES: dict = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt",
     ast.GtE: "sge",
 }  # fmt: skip
@@ -106,9 +106,9 @@ MEANT: dict = {
 }  # fmt: skip
 
 
-def not_meant(node):
+def unsupported_syntax(node):
     """Return what a node has that the language does not mean, or None."""
-    meant = dict.fromkeys(OPERATORS | COMPARISONS, "") | MEANT
+    meant = dict.fromkeys(OPERATORS | ICMP_PREDICATES, "") | MEANT
     if type(node) not in meant:
         return type(node).__name__
     fields = {name for name, part in ast.iter_fields(node) if part not in (None, [])}
@@ -118,11 +118,11 @@ def not_meant(node):
     if further:
         return f"{type(node).__name__} with {min(further)}"
     signs = [part for part in ast.iter_child_nodes(node) if not hasattr(part, "lineno")]
-    return next(filter(None, map(not_meant, signs)), None)
+    return next(filter(None, map(unsupported_syntax, signs)), None)
 
 
 @lru_cache(maxsize=8)
-def parsed(lines):
+def functions_by_line(lines):
     """Return the functions of a text by the numbers of their first lines."""
     nodes = ast.walk(syntax_tree("".join(lines)))
     found = [node for node in nodes if isinstance(node, ast.FunctionDef)]
@@ -141,7 +141,7 @@ def syntax_tree(text, tries=20):
     return ast.parse(text)
 
 
-def tree_of(function):
+def function_syntax_tree(function):
     """Return the syntax tree of a function.
 
     Raises:
@@ -149,30 +149,34 @@ def tree_of(function):
     """
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = parsed(tuple(lines)).get(code.co_firstlineno) if lines else None
+    found = functions_by_line(tuple(lines)).get(code.co_firstlineno) if lines else None
     if found is None or found.name != code.co_name:
         raise OSError(f"The text of {function} is not there.")
     return found
 
 
-def returns(statements):
+def always_returns(statements):
     """Return whether all ways through some statements lead to a ``return``."""
     last = statements[-1] if statements else None
-    both = isinstance(last, ast.If) and returns(last.body) and returns(last.orelse)
+    both = (
+        isinstance(last, ast.If)
+        and always_returns(last.body)
+        and always_returns(last.orelse)
+    )
     return both or isinstance(last, ast.Return)
 
 
 # Functions that are instructions in machine code, with the operands x, y and z.
-BUILT_IN: dict = {
-    room: "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
-    as_float32: "wide = bitcast i64 {x} to double; "
+INTRINSICS: dict = {
+    alloca: "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
+    f64_to_f32_bits: "wide = bitcast i64 {x} to double; "
     "narrow = fptrunc double {wide} to float; "
     "bits = bitcast float {narrow} to i32; zext i32 {bits} to i64",
 }
 SHIFTS = [*map(str, range(64))]  # by how many bits a word may be shifted
 
 
-class Writer:
+class LowLevelEmitter:
     """Writes one function of words as LLVM.
 
     Args:
@@ -185,13 +189,13 @@ class Writer:
     """
 
     def __init__(self, function, linkage=""):
-        self.tree, self.linkage = tree_of(function), linkage
+        self.tree, self.linkage = function_syntax_tree(function), linkage
         self.code, self.names = function.__code__, function.__globals__
-        self.f, self.called = LLVMFunction(), []
+        self.f, self.called = FunctionBuilder(), []
         self.parameters = [arg.arg for arg in self.tree.args.args]
         nodes = [*ast.walk(self.tree)]
         for node in nodes:
-            if found := not_meant(node):
+            if found := unsupported_syntax(node):
                 self.refuse(node, f"{found} is not in the language of words")
         stored = [n for n in nodes if isinstance(n, ast.Name)]
         self.variables = {n.id for n in stored if isinstance(n.ctx, ast.Store)}
@@ -213,7 +217,7 @@ class Writer:
             if name in self.variables:
                 self.f.line(f"store i64 %in.{name}, i64* %at.{name}")
         self.write(self.tree.body)
-        if not returns(self.tree.body):
+        if not always_returns(self.tree.body):
             self.refuse(self.tree, "a way through it ends without a return")
         self.f.line("unreachable")
         parameters = ", ".join(f"i64 %in.{name}" for name in self.parameters)
@@ -298,7 +302,7 @@ class Writer:
         """Return the name of a bit."""
         if isinstance(test, ast.Compare):
             sides = self.value(test.left), self.value(test.comparators[0])
-            relation = COMPARISONS[type(test.ops[0])]
+            relation = ICMP_PREDICATES[type(test.ops[0])]
             return self.f.emit(f"icmp {relation} i64 {sides[0]}, {sides[1]}")
         return self.f.emit(f"icmp ne i64 {self.value(test)}, 0")
 
@@ -361,11 +365,13 @@ class Writer:
         function = self.outer(node.func)
         args = [self.value(arg) for arg in node.args]
         taken = getattr(getattr(function, "__code__", None), "co_argcount", None)
-        if taken is None or (len(args) < 1 if function is call else len(args) != taken):
+        if taken is None or (
+            len(args) < 1 if function is call_pointer else len(args) != taken
+        ):
             self.refuse(node, f"{function!r} is not called with {len(args)} words")
-        if function in BUILT_IN:
-            return self.f.instructions(BUILT_IN[function], args)
-        if function is call:
+        if function in INTRINSICS:
+            return self.f.instructions(INTRINSICS[function], args)
+        if function is call_pointer:
             kinds = ", ".join(["i64"] * (len(args) - 1))
             callee = self.f.emit(f"inttoptr i64 {args.pop(0)} to i64 ({kinds})*")
         else:
@@ -379,7 +385,7 @@ class Writer:
         if isinstance(target, ast.Name):
             return f"%at.{target.id}", 64
         memory = self.outer(getattr(target, "value", target))
-        if not isinstance(target, ast.Subscript) or not isinstance(memory, Memory):
+        if not isinstance(target, ast.Subscript) or not isinstance(memory, TypedMemory):
             self.refuse(target, "it is neither a variable nor memory")
         address = self.value(target.slice)
         return self.f.emit(f"inttoptr i64 {address} to i{memory.bits}*"), memory.bits
@@ -410,7 +416,9 @@ def llvm_text(*functions):
     texts, wanted = {}, [*functions]
     for function in wanted:  # it grows
         if function not in texts:
-            writer = Writer(function, "" if function in functions else "internal ")
+            writer = LowLevelEmitter(
+                function, "" if function in functions else "internal "
+            )
             if writer.tree.name in [other.__name__ for other in texts]:
                 writer.refuse(writer.tree, "another function has this name")
             texts[function] = writer.text()
@@ -418,7 +426,7 @@ def llvm_text(*functions):
     return "\n".join(texts.values())
 
 
-class WordsLibrary(Library):
+class LowLevelLibrary(Library):
     """Machine code of functions of words, made with two of LLVM's passes.
 
     It takes a quarter of the time, and the code runs on each processor of the family.
@@ -437,7 +445,7 @@ class WordsLibrary(Library):
         for name in ("always_inliner", "sroa"):  # llvmlite 0.44 does not have them
             getattr(passes, f"add_{name}_pass", list)()
         passes.run(module, binding.create_pass_builder(machine, options))
-        give_back(binding, passes)
+        dispose_passes(binding, passes)
         return module, machine
 
     def recipe(self, binding):
@@ -451,93 +459,107 @@ class WordsLibrary(Library):
 
 # Where Python and NumPy keep what is in their objects.
 
-At = SimpleNamespace(
+ObjectOffsets = SimpleNamespace(
     refs=0, type=8, size=16,  # every object, and those with a length
     tuple_items=getattr(tuple, "__basicsize__", 24), list_items=24,
     float_value=16, call=128,  # how a type is called
     scalar_value=16,  # of NumPy's scalars, and of Python's complex numbers
     data=16, ndim=24, dims=32, base=48, descr=56, flags=64,  # NumPy's arrays
 )  # fmt: skip
-ORDERED, WRITEABLE = 0x101, 0x400  # flags of arrays
+ORDERED_FLAG, WRITEABLE_FLAG = 0x101, 0x400  # flags of arrays
 
 
 class UnknownLayout(Exception):
     """Objects are not laid out as machine code would have to know."""
 
 
-def require(truth, what):
+def require_layout(truth, what):
     """Raise `UnknownLayout` unless something is true."""
     if not truth:
         raise UnknownLayout(what)
 
 
-def size_of(kind):
+def object_size(kind):
     """Return how many bytes an object of a class has, or 0 if that is unknown."""
     return getattr(kind, "__basicsize__", 0)
 
 
-def place_of(kind, slot):
+def slot_offset(kind, slot):
     """Return where the objects of a class keep what is in one of its slots."""
-    return size_of(kind.__base__) + 8 * sorted(kind.__slots__).index(slot)
+    return object_size(kind.__base__) + 8 * sorted(kind.__slots__).index(slot)
 
 
-At.buffer, At.aval, At.placement = [
-    place_of(ArrayImpl, name) for name in ArrayImpl.__slots__
+ObjectOffsets.buffer, ObjectOffsets.aval, ObjectOffsets.placement = [
+    slot_offset(ArrayImpl, name) for name in ArrayImpl.__slots__
 ]
-At.weak, At.config_values = place_of(Record, "weak_type"), place_of(Config, "_values")
-At.weak_references = getattr(ArrayImpl, "__weakrefoffset__", 0)
-At.gate = size_of(JitFunction)  # the one slot of a class derived from it
+ObjectOffsets.weak, ObjectOffsets.config_values = (
+    slot_offset(AbstractValue, "weak_type"),
+    slot_offset(Config, "_values"),
+)
+ObjectOffsets.weak_references = getattr(ArrayImpl, "__weakrefoffset__", 0)
+ObjectOffsets.gate = object_size(JitFunction)  # the one slot of a class derived from it
 
 
 def check_interpreter():
     """Raise `UnknownLayout` unless this is a plain CPython of 64 bits."""
-    require(sys.implementation.name == "cpython", "another Python")
-    require(not sysconfig.get_config_var("Py_GIL_DISABLED"), "threads without a lock")
-    require(struct.calcsize("P") == 8 and sys.byteorder == "little", "the machine")
+    require_layout(sys.implementation.name == "cpython", "another Python")
+    require_layout(
+        not sysconfig.get_config_var("Py_GIL_DISABLED"), "threads without a lock"
+    )
+    require_layout(
+        struct.calcsize("P") == 8 and sys.byteorder == "little", "the machine"
+    )
     sample = object()
-    count = word[id(sample) + At.refs]
+    count = i64[id(sample) + ObjectOffsets.refs]
     again = [sample] * 3
-    require(word[id(sample) + At.refs] == count + 3 < 100, "counts of references")
-    require(word[id(again) + At.type] == id(list), "types")
+    require_layout(
+        i64[id(sample) + ObjectOffsets.refs] == count + 3 < 100, "counts of references"
+    )
+    require_layout(i64[id(again) + ObjectOffsets.type] == id(list), "types")
 
 
 def check_slots():
-    """Raise `UnknownLayout` unless slots are where `place_of` says."""
-    for kind in (ArrayImpl, Record, Config):
+    """Raise `UnknownLayout` unless slots are where `slot_offset` says."""
+    for kind in (ArrayImpl, AbstractValue, Config):
         for slot in kind.__slots__:
             sample, value = object.__new__(kind), object()
             getattr(kind, slot).__set__(sample, value)
-            require(word[id(sample) + place_of(kind, slot)] == id(value), slot)
+            require_layout(i64[id(sample) + slot_offset(kind, slot)] == id(value), slot)
 
 
 def check_containers():
     """Raise `UnknownLayout` unless tuples, lists, dictionaries, floats are as usual."""
     item, other = object(), object()
     pair, row, table = (item, other), [item, other], {"a": item, "b": other}
-    sizes = [word[id(x) + At.size] for x in (pair, row, table, (), [], {})]
-    require(sizes == [2, 2, 2, 0, 0, 0], "lengths")
-    require(2 <= word[id(row) + At.list_items + 8] < 16, "lists")  # how many have room
-    for start in (id(pair) + At.tuple_items, word[id(row) + At.list_items]):
-        items = [word[start], word[start + 8]]
-        require(items == [id(item), id(other)], "items")
+    sizes = [i64[id(x) + ObjectOffsets.size] for x in (pair, row, table, (), [], {})]
+    require_layout(sizes == [2, 2, 2, 0, 0, 0], "lengths")
+    require_layout(
+        2 <= i64[id(row) + ObjectOffsets.list_items + 8] < 16, "lists"
+    )  # how many have room
+    for start in (
+        id(pair) + ObjectOffsets.tuple_items,
+        i64[id(row) + ObjectOffsets.list_items],
+    ):
+        items = [i64[start], i64[start + 8]]
+        require_layout(items == [id(item), id(other)], "items")
     bits = struct.unpack("q", struct.pack("d", 0.1))[0]
-    require(word[id(0.1) + At.float_value] == bits, "floats")
+    require_layout(i64[id(0.1) + ObjectOffsets.float_value] == bits, "floats")
 
 
 def check_scalars():
-    """Raise `UnknownLayout` unless NumPy's scalars have numbers where `At` says."""
-    for x in (*(dtype.type(1) for dtype in DTYPES), 0.1 + 0.2j):
+    """Raise `UnknownLayout` unless scalars have numbers where `ObjectOffsets` says."""
+    for x in (*(dtype.type(1) for dtype in SHORT_DTYPE_NAMES), 0.1 + 0.2j):
         array = np.array(x)
-        found = ctypes.string_at(id(x) + At.scalar_value, array.itemsize)
-        require(found == array.tobytes(), f"scalars of {array.dtype}")
+        found = ctypes.string_at(id(x) + ObjectOffsets.scalar_value, array.itemsize)
+        require_layout(found == array.tobytes(), f"scalars of {array.dtype}")
 
 
 def check_calls():
-    """Raise `UnknownLayout` unless a type notes at `At.call` how it is called."""
+    """Raise `UnknownLayout` unless `ObjectOffsets.call` says how types are called."""
     kinds = [type("Kind", (), {"__call__": f}) for f in (lambda self: 1, print)]
     plain = type("Kind", (), {})
-    found = [word[id(kind) + At.call] for kind in (plain, *kinds)]
-    require(found[0] == 0 != found[1] == found[2], "calls of objects")
+    found = [i64[id(kind) + ObjectOffsets.call] for kind in (plain, *kinds)]
+    require_layout(found[0] == 0 != found[1] == found[2], "calls of objects")
 
 
 def check_arrays():
@@ -545,18 +567,26 @@ def check_arrays():
     base, locked = np.zeros((3, 5), np.float32), np.ones(4)
     locked.flags.writeable = False
     for x in (base, base.T, base[1:, 2], np.array(2), np.zeros(7, bool), locked):
-        where, flags = id(x), half[id(x) + At.flags]
-        gap = word[where + At.dims + 8] - word[where + At.dims]  # the strides come next
-        require(gap == 8 * x.ndim and half[where + At.ndim] == x.ndim, "axes")
-        dims = [word[word[where + At.dims] + 8 * i] for i in range(x.ndim)]
-        require(word[where + At.data] == x.ctypes.data, "the data of arrays")
-        require(tuple(dims) == x.shape, "shapes")
-        require(word[where + At.descr] == id(x.dtype), "the dtypes of arrays")
+        where, flags = id(x), u32[id(x) + ObjectOffsets.flags]
+        gap = (
+            i64[where + ObjectOffsets.dims + 8] - i64[where + ObjectOffsets.dims]
+        )  # the strides come next
+        require_layout(
+            gap == 8 * x.ndim and u32[where + ObjectOffsets.ndim] == x.ndim, "axes"
+        )
+        dims = [i64[i64[where + ObjectOffsets.dims] + 8 * i] for i in range(x.ndim)]
+        require_layout(
+            i64[where + ObjectOffsets.data] == x.ctypes.data, "the data of arrays"
+        )
+        require_layout(tuple(dims) == x.shape, "shapes")
+        require_layout(
+            i64[where + ObjectOffsets.descr] == id(x.dtype), "the dtypes of arrays"
+        )
         owner = 0 if x.base is None else id(x.base)
-        require(word[where + At.base] == owner, "the owners of memory")
-        shown = [flags & bit != 0 for bit in (1, 0x100, WRITEABLE)]
+        require_layout(i64[where + ObjectOffsets.base] == owner, "the owners of memory")
+        shown = [flags & bit != 0 for bit in (1, 0x100, WRITEABLE_FLAG)]
         known = [x.flags.c_contiguous, x.flags.aligned, x.flags.writeable]
-        require(shown == known, "the flags of arrays")
+        require_layout(shown == known, "the flags of arrays")
 
 
 def check_layout():

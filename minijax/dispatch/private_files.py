@@ -16,17 +16,17 @@ from functools import cache
 from pathlib import Path
 
 SECRET = "secret"
-DRAFT = ".draft"
+TEMPORARY_SUFFIX = ".draft"
 CAREFUL = 0  # follow no link, wait for no pipe, and take the bytes as they are
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     CAREFUL |= getattr(os, _flag, 0)
 
 
-class NotOwn(PermissionError):
+class UntrustedFile(PermissionError):
     """Others may have written what is in a file, or in a folder."""
 
 
-def base_folder(variable, *below):
+def cache_base_folder(variable, *below):
     """Return the folder that a variable of the environment names, or one below home.
 
     Raises:
@@ -40,14 +40,14 @@ def base_folder(variable, *below):
     raise FileNotFoundError(f"there is no home folder, and no {variable}")
 
 
-def user():
+def user_id():
     """Return the number of the user whose process this is; None on Windows."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
-def is_own(about):
+def is_owned_file(about):
     """Return whether a thing on the disk is a file, a regular one, of this user."""
-    return stat.S_ISREG(about.st_mode) and user() in (None, about.st_uid)
+    return stat.S_ISREG(about.st_mode) and user_id() in (None, about.st_uid)
 
 
 def has_private_group(about):
@@ -65,7 +65,7 @@ def has_private_group(about):
     return False
 
 
-def fault_of(about, trusted):
+def permission_fault(about, trusted):
     """Return how others can change what is in a folder; "" if they cannot.
 
     In a folder with the sticky bit, each user can change what is theirs.
@@ -81,30 +81,30 @@ def fault_of(about, trusted):
     return f"can be written by others (mode {mode:04o}; `chmod go-w` mends that)"
 
 
-def check(path, about):
-    """Raise `NotOwn` if others can change what is in a folder, which is open.
+def check_trusted(path, about):
+    """Raise `UntrustedFile` if others can change what is in a folder, which is open.
 
     Who can write in a folder above it can put another in its place. Besides the user,
     root is trusted, and who owns the root of the files: in a container, that is root
     under another number.
     """
     real = Path(os.path.realpath(path))
-    trusted = {user(), 0, os.stat(os.sep).st_uid}
+    trusted = {user_id(), 0, os.stat(os.sep).st_uid}
     for place in (*reversed(real.parents), real):
         last = os.lstat(place)
-        fault = fault_of(last, trusted)
+        fault = permission_fault(last, trusted)
         if fault:
-            raise NotOwn(f"{place} {fault}")
+            raise UntrustedFile(f"{place} {fault}")
     if not os.path.samestat(last, about):
-        raise NotOwn(f"{path} was changed while it was looked at")
+        raise UntrustedFile(f"{path} was changed while it was looked at")
 
 
-def make(path):
+def make_private_folder(path):
     """Make a folder, and those above it, into which others cannot look."""
     if not os.path.isdir(path):
         above = os.path.dirname(path)
         if above != path:
-            make(above)
+            make_private_folder(above)
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
 
@@ -112,7 +112,7 @@ def make(path):
 _checked: dict = {}  # what folders were when they were checked, by their paths
 
 
-def opened(path):
+def open_trusted_folder(path):
     """Return a handle of a folder that others cannot change.
 
     Raises:
@@ -122,13 +122,13 @@ def opened(path):
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        make(os.path.abspath(path))
+        make_private_folder(os.path.abspath(path))
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         about = os.fstat(handle)
-        seen = user(), about.st_dev, about.st_ino, about.st_uid, about.st_mode
+        seen = user_id(), about.st_dev, about.st_ino, about.st_uid, about.st_mode
         if _checked.get(path) != seen:
-            check(path, about)
+            check_trusted(path, about)
             _checked[path] = seen
     except BaseException:
         os.close(handle)
@@ -156,10 +156,10 @@ class Folder:
 
     def __init__(self, path):
         self.path, self.handle = path, None
-        if user() is None:
-            make(os.path.abspath(path))
+        if user_id() is None:
+            make_private_folder(os.path.abspath(path))
         else:
-            self.handle = opened(path)
+            self.handle = open_trusted_folder(path)
 
     def __enter__(self):
         return self
@@ -192,8 +192,10 @@ class Folder:
         handle = os.open(flags=os.O_RDONLY | CAREFUL, **self.at(name))
         try:
             about = os.fstat(handle)
-            if not is_own(about) or about.st_size > most:
-                raise NotOwn(f"{os.path.join(self.path, name)} is no file of ours")
+            if not is_owned_file(about) or about.st_size > most:
+                raise UntrustedFile(
+                    f"{os.path.join(self.path, name)} is no file of ours"
+                )
             return os.read(handle, about.st_size if count is None else count)
         finally:
             os.close(handle)
@@ -208,7 +210,7 @@ class Folder:
           place: a function of the folder and two names that gives a file the second
             one, once it is whole on the disk; by default the older file is replaced.
         """
-        draft = f"{name}.{os.urandom(8).hex()}{DRAFT}"
+        draft = f"{name}.{os.urandom(8).hex()}{TEMPORARY_SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CAREFUL
         handle = os.open(flags=flags, mode=0o600, **self.at(draft))
         try:
@@ -234,7 +236,7 @@ def pair(folder, draft, name):
 def replace(folder, draft, name):
     """Give a draft its name, which may have belonged to an older file of this user."""
     with suppress(FileNotFoundError):
-        if not is_own(folder.about(name)):
+        if not is_owned_file(folder.about(name)):
             return
     os.replace(**pair(folder, draft, name))
 
@@ -250,7 +252,7 @@ def claim(folder, draft, name):
 
 
 @cache
-def secret_in(path):
+def read_secret(path):
     """Return 32 random bytes that are kept in a folder, and that no other user knows.
 
     Of processes that make them at the same time, all get the same ones.
@@ -263,7 +265,7 @@ def secret_in(path):
         if SECRET not in folder.names():
             folder.write(SECRET, os.urandom(32), claim)
         mode, found = folder.about(SECRET).st_mode, folder.read(SECRET, 32)
-    if user() is not None and stat.S_IMODE(mode) & 0o077 or len(found) < 32:
+    if user_id() is not None and stat.S_IMODE(mode) & 0o077 or len(found) < 32:
         file = os.path.join(path, SECRET)
-        raise NotOwn(f"{file} is damaged, or others can read it; delete it")
+        raise UntrustedFile(f"{file} is damaged, or others can read it; delete it")
     return found

@@ -17,33 +17,47 @@ import numpy as np
 
 from minijax.arrays.devices import devices
 from minijax.arrays.transfer import local_devices, process_count
-from minijax.collectives.all_reduce import FUNCTIONS_OF_NUMPY, Exchange, JointExchange
-from minijax.collectives.executors import room_for
-from minijax.collectives.lowlevel import ELSEWHERE, INTO, KIND, ROW, steps_told
+from minijax.collectives.all_reduce import (
+    NUMPY_COMBINERS,
+    BucketedAllReduce,
+    Collective,
+)
+from minijax.collectives.executors import pooled_array
+from minijax.collectives.lowlevel import (
+    KIND_MASK,
+    OTHER_PROCESS_FLAG,
+    ROW_BYTES,
+    ROW_RESULT,
+    labelled_steps,
+)
 from minijax.core import Tracer
-from minijax.cpu_backend.program_codegen import address_of, contexts, table
-from minijax.dispatch.lowlevel import word
-from minijax.distributed.latency_hiding import ExchangeBegin, ExchangeEnd
+from minijax.cpu_backend.program_codegen import (
+    context_factory,
+    data_pointer,
+    pointer_table,
+)
+from minijax.dispatch.lowlevel import i64
+from minijax.distributed.latency_hiding import AllReduceDone, AllReduceStart
 from minijax.distributed.processes import (
-    Crossing,
-    CrossingRun,
+    CrossProcessRendezvous,
+    CrossProcessRun,
     allgather,
     alltoall,
-    as_bytes,
-    compare,
+    check_same_program,
+    current_world,
     machine_code,
-    native,
-    permute,
+    mesh_program_text,
+    mpi_buffer,
+    mpi_op,
+    permute_ranks,
     reduce_scatter,
-    text_of,
-    world_here,
 )
-from minijax.memory.allocator import scratch, settled
+from minijax.memory.allocator import as_aligned, scratch_bytes
 from minijax.pytrees.tree_util import tree_map
-from minijax.sharding.manual_axes import replica_here, row_of
+from minijax.sharding.manual_axes import current_replica, replica_group
 from minijax.sharding.named_sharding import Mesh, NamedSharding
-from minijax.sharding.pmap import shared_map, spec_at
-from minijax.sharding.shard_map import in_python, running
+from minijax.sharding.pmap import multiprocess_map, pmap_spec
+from minijax.sharding.shard_map import mesh_executor, run_mesh_in_python
 from minijax.sharding.sharded_arrays import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
@@ -52,7 +66,7 @@ from minijax.sharding.sharded_arrays import (
 # pmap across processes: each brings the examples of its own devices.
 
 
-def local_part(x):
+def local_shard(x):
     """Return the part of an array that lies on the devices of this process."""
     sharding = x.sharding
     mesh = getattr(sharding, "mesh", None)
@@ -74,27 +88,27 @@ def _shared(call, dims, mesh):
     everyone = Mesh(devices(), mesh.axis_names)
     for i, dim in enumerate(dims):
         if dim is not None:
-            rows = NamedSharding(everyone, spec_at(everyone.axis_names[0], dim))
+            rows = NamedSharding(everyone, pmap_spec(everyone.axis_names[0], dim))
             call.leaves[i] = make_array_from_process_local_data(rows, call.leaves[i])
             call.avals[i] = call.leaves[i].aval
-    return everyone, lambda result: tree_map(local_part, result)
+    return everyone, lambda result: tree_map(local_shard, result)
 
 
-shared_map.value = _shared
+multiprocess_map.value = _shared
 
 
 # Runs of a program on a mesh of processes, without threads and without copies.
 
 
-def at(address, dtype, size):
+def array_at_address(address, dtype, size):
     """Return the array at an address."""
     memory = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
     return np.frombuffer(memory, dtype, size)
 
 
 def _fold_into(engine, step, x, y):
-    ufunc = FUNCTIONS_OF_NUMPY[step.combining.kernel.name]
-    operation = native(engine, ufunc, x.dtype)
+    ufunc = NUMPY_COMBINERS[step.combining.kernel.name]
+    operation = mpi_op(engine, ufunc, x.dtype)
     if operation is None:
         y[...] = ufunc.reduce(allgather(engine, x), 0)
     else:
@@ -103,7 +117,7 @@ def _fold_into(engine, step, x, y):
 
 def _by_source(engine, step, x, y):
     pairs = [(source, i) for i, source in enumerate(step.sources) if source >= 0]
-    y[...] = permute(engine, x, pairs)
+    y[...] = permute_ranks(engine, x, pairs)
 
 
 def _rows(engine, x):
@@ -125,15 +139,17 @@ BY_KIND = {
 
 def exchange_into(engine, step, source, result, begun):
     """Exchange what lies at one address, and write what comes to another one."""
-    x = at(source, step.x.dtype, step.x.size)
-    BY_KIND[step.how](engine, step, x, at(result, step.out.dtype, step.out.size))
+    x = array_at_address(source, step.x.dtype, step.x.size)
+    BY_KIND[step.how](
+        engine, step, x, array_at_address(result, step.out.dtype, step.out.size)
+    )
 
 
 class Bucket:
     """Arrays that are folded as one.
 
     Args:
-      parts: the `Exchange` of each, all of one dtype and fold.
+      parts: the `Collective` of each, all of one dtype and fold.
       rows: the addresses of two words for each, where it is and where its fold goes.
 
     Attributes:
@@ -143,9 +159,11 @@ class Bucket:
     def __init__(self, parts, rows):
         pairs = [*zip(parts, rows)]
         self.part, self.dtype = parts[0], parts[0].x.dtype
-        xs = [at(word[row], self.dtype, part.x.size) for part, row in pairs]
-        ends = [(word[row + INTO], self.dtype, part.x.size) for part, row in pairs]
-        self.outs = [at(*end) for end in ends]
+        xs = [
+            array_at_address(i64[row], self.dtype, part.x.size) for part, row in pairs
+        ]
+        ends = [(i64[row + ROW_RESULT], self.dtype, part.x.size) for part, row in pairs]
+        self.outs = [array_at_address(*end) for end in ends]
         self.x = xs[0] if len(xs) == 1 else np.concatenate(xs)
         self.y = self.outs[0] if len(xs) == 1 else np.empty_like(self.x)
 
@@ -156,13 +174,13 @@ class Bucket:
 
     def begin(self, engine):
         """Begin to fold them; return the request of MPI."""
-        ufunc, comm = FUNCTIONS_OF_NUMPY[self.part.combining.kernel.name], engine.comm
-        operation = native(engine, ufunc, self.dtype)
+        ufunc, comm = NUMPY_COMBINERS[self.part.combining.kernel.name], engine.comm
+        operation = mpi_op(engine, ufunc, self.dtype)
         if operation is not None:
             self.ufunc = None
             return comm.Iallreduce(self.x, self.y, operation)
         self.ufunc, self.all = ufunc, np.empty((comm.size, self.x.size), self.dtype)
-        return comm.Iallgather(as_bytes(self.x), as_bytes(self.all))
+        return comm.Iallgather(mpi_buffer(self.x), mpi_buffer(self.all))
 
     def end(self, request):
         """Wait until they are folded."""
@@ -189,14 +207,14 @@ def exchange_jointly(engine, step, start, count, begun):
     kinds: dict = {}
     for i, part in enumerate(step.parts):
         kind = part.combining.kernel.name, part.x.dtype
-        kinds.setdefault(kind, []).append((part, start + ROW * i))
+        kinds.setdefault(kind, []).append((part, start + ROW_BYTES * i))
     for members in kinds.values():
         Bucket(*zip(*members)).fold(engine)
 
 
 def begin_jointly(engine, step, start, count, begun):
     """Begin to exchange several arrays, of one dtype and fold."""
-    bucket = Bucket(step.parts, [start + ROW * i for i in range(count)])
+    bucket = Bucket(step.parts, [start + ROW_BYTES * i for i in range(count)])
     begun.append((bucket, bucket.begin(engine)))
     progress.note(1)
 
@@ -209,12 +227,12 @@ def end_first(engine, step, source, result, begun):
 
 
 DOING = {
-    Exchange: exchange_into, JointExchange: exchange_jointly,
-    ExchangeBegin: begin_jointly, ExchangeEnd: end_first,
+    Collective: exchange_into, BucketedAllReduce: exchange_jointly,
+    AllReduceStart: begin_jointly, AllReduceDone: end_first,
 }  # fmt: skip
 
 
-class Progress:
+class ProgressThread:
     """A thread that calls MPI now and then, as long as something is begun.
 
     MPI moves a message on only while it is called.
@@ -232,7 +250,7 @@ class Progress:
         self.count += change
         if self.count == 0:
             self.some.clear()
-        elif change > 0 and (notes := world_here().watch.notes) is not None:
+        elif change > 0 and (notes := current_world().watch.notes) is not None:
             self.some.set()
             if self.thread is None:
                 self.thread = threading.Thread(
@@ -247,14 +265,14 @@ class Progress:
             sleep(self.nap)
 
 
-progress, left = Progress(), []
+progress, left = ProgressThread(), []
 
 
-class Entry:
+class CrossProcessEntry:
     """Where machine code finds those of several processes whom it meets.
 
     Args:
-      crossing: a `Crossing`.
+      crossing: a `CrossProcessRendezvous`.
       number: of this process among them.
 
     Attributes:
@@ -266,16 +284,16 @@ class Entry:
         self.crossing, self.error, self.begun = crossing, None, deque()
         self.memory = np.array([-1, number, 0])
         self.address = self.memory.ctypes.data
-        word[self.address + ELSEWHERE] = _answer_address
+        i64[self.address + OTHER_PROCESS_FLAG] = _answer_address
         _entries[self.address] = self
 
     def do(self, source, result, label):
         """Do an exchange; return 1 if it has failed."""
-        step = steps_told[label & KIND]
+        step = labelled_steps[label & KIND_MASK]
         try:
             processes = self.crossing.processes
             args = DOING[type(step)], step, source, result, self.begun
-            world_here().exchange_among(step.label, processes, *args)
+            current_world().exchange_among(step.label, processes, *args)
         except BaseException as error:
             self.error = error
             return 1
@@ -288,11 +306,13 @@ _answer = ANSWER(lambda entry, *args: _entries[entry].do(*args))
 _answer_address = ctypes.cast(_answer, ctypes.c_void_p).value
 
 
-def entry_of(run, rank, names):
-    """Return the `Entry` of a replica for its row along some axes."""
-    members = row_of(run.shape, rank, names)
+def cross_process_entry(run, rank, names):
+    """Return the `CrossProcessEntry` of a replica for its row along some axes."""
+    members = replica_group(run.shape, rank, names)
     processes = tuple([run.processes[i] for i in members])
-    return Entry(Crossing(members, processes), members.index(rank))
+    return CrossProcessEntry(
+        CrossProcessRendezvous(members, processes), members.index(rank)
+    )
 
 
 class DirectRun:
@@ -303,24 +323,29 @@ class DirectRun:
     """
 
     def __init__(self, program):
-        run, executable = CrossingRun(program.mesh), program.executable
+        run, executable = CrossProcessRun(program.mesh), program.executable
         [self.rank], self.processes = run.ranks, tuple(run.processes)
-        self.entries = [entry_of(run, self.rank, names) for names in executable.asked]
+        self.entries = [
+            cross_process_entry(run, self.rank, names) for names in executable.asked
+        ]
         addresses = [entry.address for entry in self.entries]
-        self.context = table([*executable.context, *addresses])
+        self.context = pointer_table([*executable.context, *addresses])
         self.function, self.arena = executable.function, executable.plan.arena
-        self.text = text_of(program.text_parts, program.mesh)
+        self.text = mesh_program_text(program.text_parts, program.mesh)
         elsewhere = (None,) * run.size
         self.before, self.after = elsewhere[: self.rank], elsewhere[self.rank + 1 :]
 
     def __call__(self, shares, avals):
         """Return for each result the blocks of all replicas, those that are here."""
-        compare(world_here(), self.processes, self.text)
-        arrays = [settled(share[self.rank]) for share in shares]
-        results = [room_for(aval.shape, aval.dtype) for aval in avals]
+        check_same_program(current_world(), self.processes, self.text)
+        arrays = [as_aligned(share[self.rank]) for share in shares]
+        results = [pooled_array(aval.shape, aval.dtype) for aval in avals]
         arrays += results
-        memory, arena = table(map(address_of, arrays)), scratch(self.arena)
-        if self.function(memory, address_of(arena), self.context):
+        memory, arena = (
+            pointer_table(map(data_pointer, arrays)),
+            scratch_bytes(self.arena),
+        )
+        if self.function(memory, data_pointer(arena), self.context):
             self.give_up(arrays, arena)
         return list(map(self.placed, results))
 
@@ -339,7 +364,7 @@ class DirectRun:
         raise errors[0] if errors else KeyboardInterrupt
 
 
-_before, _contexts_before = running.value, contexts.value
+_before, _contexts_before = mesh_executor.value, context_factory.value
 
 
 def direct(program, shares):
@@ -349,7 +374,7 @@ def direct(program, shares):
     if program.seat is False:
         program.seat = DirectRun(program) if _is_direct(program.executable) else None
     if program.seat is None:
-        return in_python(program, shares)
+        return run_mesh_in_python(program, shares)
     return program.seat(shares, program.block_avals)
 
 
@@ -360,30 +385,32 @@ def _is_direct(executable):
 
 def _contexts(program):
     """Return the context of one call by a replica of several processes."""
-    replica = replica_here(program.asked[0][0])
-    if type(replica.run) is not CrossingRun:
+    replica = current_replica(program.asked[0][0])
+    if type(replica.run) is not CrossProcessRun:
         return _contexts_before(program)
-    made = [entry_of(replica.run, replica.rank, names) for names in program.asked]
+    made = [
+        cross_process_entry(replica.run, replica.rank, names) for names in program.asked
+    ]
     replica.run.entries = made  # they are needed as long as it runs
-    return table([*program.context, *[entry.address for entry in made]])
+    return pointer_table([*program.context, *[entry.address for entry in made]])
 
 
-running.value, contexts.value, machine_code.value = direct, _contexts, True
+mesh_executor.value, context_factory.value, machine_code.value = direct, _contexts, True
 
 
 # The five exchanges among cards, by NCCL through CuPy.
 
 # NCCL's numbers of dtypes and reductions.
-DTYPES = {
+NCCL_DTYPES = {
     "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5,
     "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9,
 }  # fmt: skip
 SUM, MAX, MIN = 0, 2, 3
 FOLDS = {np.add: SUM, np.maximum: MAX, np.minimum: MIN}
-BYTES = DTYPES["uint8"]
+BYTES_ACCESSED = NCCL_DTYPES["uint8"]
 
 
-class CardEngine(NamedTuple):
+class NcclCommunicator(NamedTuple):
     """What exchanges arrays among cards.
 
     Attributes:
@@ -403,19 +430,21 @@ def _address(x):
 
 def card_allreduce(engine, x, y, fold):
     """Fold the arrays `x` of all cards into `y`."""
-    kind = DTYPES[x.dtype.name]
+    kind = NCCL_DTYPES[x.dtype.name]
     places = _address(x), _address(y), x.size
     engine.comm.allReduce(*places, kind, FOLDS[fold], engine.stream)
 
 
 def card_allgather(engine, x, y):
     """Put the arrays `x` of all cards into `y`, one after the other."""
-    engine.comm.allGather(_address(x), _address(y), x.nbytes, BYTES, engine.stream)
+    engine.comm.allGather(
+        _address(x), _address(y), x.nbytes, BYTES_ACCESSED, engine.stream
+    )
 
 
 def card_reduce_scatter(engine, x, y):
     """Put the sum over all cards of ``x[rank]`` into `y`."""
-    kind = DTYPES[x.dtype.name]
+    kind = NCCL_DTYPES[x.dtype.name]
     engine.comm.reduceScatter(
         _address(x), _address(y), y.size, kind, SUM, engine.stream
     )
@@ -427,8 +456,8 @@ def card_alltoall(engine, x, y):
     engine.group[0]()
     for i in range(size):
         here, there = _address(x) + i * part, _address(y) + i * part
-        engine.comm.send(here, part, BYTES, i, engine.stream)
-        engine.comm.recv(there, part, BYTES, i, engine.stream)
+        engine.comm.send(here, part, BYTES_ACCESSED, i, engine.stream)
+        engine.comm.recv(there, part, BYTES_ACCESSED, i, engine.stream)
     engine.group[1]()
 
 
@@ -438,7 +467,11 @@ def card_permute(engine, x, y, perm):
     engine.group[0]()
     for source, target in perm:
         if source == rank:
-            engine.comm.send(_address(x), x.nbytes, BYTES, target, engine.stream)
+            engine.comm.send(
+                _address(x), x.nbytes, BYTES_ACCESSED, target, engine.stream
+            )
         if target == rank:
-            engine.comm.recv(_address(y), y.nbytes, BYTES, source, engine.stream)
+            engine.comm.recv(
+                _address(y), y.nbytes, BYTES_ACCESSED, source, engine.stream
+            )
     engine.group[1]()

@@ -18,26 +18,26 @@ import numpy as np
 
 from minijax.arrays.dtypes import _on_or_off, config
 from minijax.collectives.all_reduce import (
-    Exchange,
-    JointExchange,
-    joined_in_python,
-    write_call,
-    write_joint_exchange,
+    BucketedAllReduce,
+    Collective,
+    bucketed_all_reduce_runner,
+    emit_bucketed_all_reduce,
+    emit_fallible_call,
 )
-from minijax.collectives.lowlevel import label_for
+from minijax.collectives.lowlevel import label_word
 from minijax.cpu_backend.program_codegen import step_passes
-from minijax.distributed.processes import Line, allreduce, permute, world
+from minijax.distributed.processes import LinkModel, allreduce, permute_ranks, world
 from minijax.jitting.stages import nbytes
-from minijax.kernels.lowering import Launch, StepKind, cost_of_moving, step_kinds
+from minijax.kernels.lowering import Launch, StepKind, copy_cost, step_kinds
 
 # Exchanges in two steps: one begins them, and one waits until they are done.
 
 
-class ExchangeBegin(JointExchange):
+class AllReduceStart(BucketedAllReduce):
     """A step: begin to fold arrays of one dtype with the replicas along some axes.
 
-    Between it and its `ExchangeEnd` no other step may use what it writes, or write what
-    it reads.
+    Between it and its `AllReduceDone` no other step may use what it writes, or write
+    what it reads.
     """
 
     @property
@@ -49,7 +49,7 @@ class ExchangeBegin(JointExchange):
         return f"begin {super().__str__()}"
 
 
-class ExchangeEnd(JointExchange):
+class AllReduceDone(BucketedAllReduce):
     """A step: wait for the fold that was begun first among those not waited for."""
 
     @property
@@ -64,13 +64,13 @@ class ExchangeEnd(JointExchange):
 def write_end(f, step):
     """Write the call that waits; it has no arrays, since the beginning had them."""
     entry = f.emit(f"ptrtoint i8* {f.asked(step.names)} to i64")
-    write_call(f, "exchange_folds", [entry, 0, 0, label_for(step)])
+    emit_fallible_call(f, "bucketed_all_reduce", [entry, 0, 0, label_word(step)])
 
 
-step_kinds[ExchangeBegin] = StepKind(
-    joined_in_python, cost_of_moving, write_joint_exchange
+step_kinds[AllReduceStart] = StepKind(
+    bucketed_all_reduce_runner, copy_cost, emit_bucketed_all_reduce
 )
-step_kinds[ExchangeEnd] = StepKind(
+step_kinds[AllReduceDone] = StepKind(
     lambda program, step: lambda memory: None, lambda step: Counter(), write_end
 )
 
@@ -81,7 +81,7 @@ BUCKET = 2**20  # bytes
 config.define("minijax_overlap", os.environ.get("MINIJAX_OVERLAP", "1"), _on_or_off)
 
 
-def needs_of(steps):
+def step_dependencies(steps):
     """Return for each step the numbers of those that have to come before it."""
     needs, writers, readers = [], {}, {}
     for number, step in enumerate(steps):
@@ -97,11 +97,13 @@ def needs_of(steps):
 
 def taken_apart(steps):
     """Return steps with each joint exchange as its parts."""
-    parts = [step.parts if type(step) is JointExchange else (step,) for step in steps]
+    parts = [
+        step.parts if type(step) is BucketedAllReduce else (step,) for step in steps
+    ]
     return [step for several in parts for step in several]
 
 
-class Schedule:
+class CollectiveSchedule:
     """The steps of a program, while they are put in order.
 
     Args:
@@ -118,7 +120,7 @@ class Schedule:
 
     def __init__(self, steps):
         self.steps, self.order = taken_apart(steps), []
-        self.needs, self.users = needs_of(self.steps), [[] for _ in self.steps]
+        self.needs, self.users = step_dependencies(self.steps), [[] for _ in self.steps]
         self.ready, self.buckets, self.running = [], {}, deque()
         for number, before in enumerate(self.needs):
             for other in before:
@@ -152,17 +154,17 @@ class Schedule:
         """Begin the exchange of a bucket."""
         numbers = self.buckets.pop(key)
         self.running.append(numbers)
-        self.order.append(ExchangeBegin(tuple([self.steps[n] for n in numbers])))
+        self.order.append(AllReduceStart(tuple([self.steps[n] for n in numbers])))
 
     def end(self):
         """Wait for the exchange that has begun first."""
         numbers, [*before, last] = self.running.popleft(), self.order
         parts = tuple([self.steps[n] for n in numbers])
-        if type(last) is ExchangeBegin and last.parts == parts:  # nothing between them
-            whole = parts[0] if len(parts) == 1 else JointExchange(parts)
+        if type(last) is AllReduceStart and last.parts == parts:  # nothing between them
+            whole = parts[0] if len(parts) == 1 else BucketedAllReduce(parts)
             self.order = [*before, whole]
         else:
-            self.order.append(ExchangeEnd(parts))
+            self.order.append(AllReduceDone(parts))
         for number in numbers:
             self.done(number)
 
@@ -189,10 +191,10 @@ class Schedule:
 
 def is_sum(step):
     """Return whether a step folds an array with other replicas."""
-    return type(step) is Exchange and step.how == "fold"
+    return type(step) is Collective and step.how == "fold"
 
 
-def overlapped(program):
+def overlap_collectives(program):
     """Return a program whose exchanges run while it computes.
 
     Args:
@@ -202,12 +204,14 @@ def overlapped(program):
     by_python = any(step_kinds[type(step)].write is None for step in program.walk())
     if by_python or not any(map(is_sum, taken_apart(program.steps))):
         return program
-    return program._replace(steps=Schedule(program.steps).run())
+    return program._replace(steps=CollectiveSchedule(program.steps).run())
 
 
 def _among_processes(program):
     several = world.value is not None and world.value.comm is not None
-    return overlapped(program) if several and config.minijax_overlap else program
+    return (
+        overlap_collectives(program) if several and config.minijax_overlap else program
+    )
 
 
 step_passes.value = _among_processes
@@ -221,7 +225,7 @@ def check_schedule(steps):
     """
     running = deque()
     for step in steps:
-        if type(step) is ExchangeEnd:
+        if type(step) is AllReduceDone:
             if not running or running.popleft().parts != step.parts:
                 raise ValueError(f"This exchange is not the first one: {step}")
             continue
@@ -229,7 +233,7 @@ def check_schedule(steps):
             touched = {*step.reads, *step.writes} & {*begun.writes}
             if touched or {*step.writes} & {*begun.reads}:
                 raise ValueError(f"A step uses an array of '{begun}': {step}")
-        if type(step) is ExchangeBegin:
+        if type(step) is AllReduceStart:
             running.append(step)
     if running:
         raise ValueError(f"Nothing waits for '{running[0]}'.")
@@ -246,14 +250,14 @@ def shift_seconds(engine, size, times=30):
     for _ in range(times):
         allreduce(engine, np.zeros(1, np.int64), np.add)  # begin together
         start = perf_counter()
-        permute(engine, x, ring)
+        permute_ranks(engine, x, ring)
         found.append(perf_counter() - start)
     return min(found)  # other programs can only add to it
 
 
 def calibrate(engine, sizes=(64, 4096, 65536, 1 << 20)):
-    """Return the `Line` between neighbours, by a fit to messages of several sizes."""
+    """Return the `LinkModel` between neighbours: a fit to messages of several sizes."""
     seconds = np.array([shift_seconds(engine, size) for size in sizes])
     rows = np.stack([np.ones(len(sizes)), np.array(sizes, float)], 1)
     found = np.linalg.lstsq(rows / seconds[:, None], np.ones(len(sizes)), rcond=None)[0]
-    return Line(*map(float, np.maximum(found, 0)))
+    return LinkModel(*map(float, np.maximum(found, 0)))

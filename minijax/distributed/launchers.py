@@ -43,7 +43,7 @@ _KNOWN = [
 ]
 
 
-def find_launcher(environ) -> Launcher | None:
+def detect_launcher(environ) -> Launcher | None:
     """Return the launcher that an environment tells of, or None."""
     for name, size, rank, needed in _KNOWN:
         if rank in environ and (needed is None or needed in environ):
@@ -90,10 +90,10 @@ def check_agreement(launcher: Launcher, size: int, library: str) -> None:
 
 # What ends all processes of a job when one of them fails: a hook and a watchdog.
 
-WARNING = 20.0  # seconds
+WARNING_SECONDS = 20.0  # seconds
 
 
-class Watch:
+class Watchdog:
     """Watches what this process waits for.
 
     Args:
@@ -152,7 +152,7 @@ class Watch:
         if waiting is None:
             return
         since, label = waiting
-        if now - since > min(WARNING, limit / 2) and self._told != waiting:
+        if now - since > min(WARNING_SECONDS, limit / 2) and self._told != waiting:
             self._told = waiting
             self._say(f"{label} has waited for {now - since:.0f} s.")
             if self.notes is not None:
@@ -186,7 +186,7 @@ class Watch:
         print(f"minijax, rank {self.rank}: {text}", file=sys.stderr, flush=True)
 
 
-class Notes:
+class WatchdogMessages:
     """Numbers and labels that watches send to each other, by MPI.
 
     Args:
@@ -210,7 +210,7 @@ class Notes:
         return found
 
 
-def end_all_on_error(end: Any) -> None:
+def abort_on_error(end: Any) -> None:
     """Let an error that nothing catches end all processes, after its traceback."""
     before = sys.excepthook
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.transfer import process_count, process_index
-from minijax.distributed.direct_runs import local_part
-from minijax.distributed.processes import agree, allgather, world_here
+from minijax.distributed.direct_runs import local_shard
+from minijax.distributed.processes import allgather, check_ranks_agree, current_world
 from minijax.jitting.api import jit
 from minijax.pytrees.tree_util import tree_flatten, tree_map
 from minijax.sharding.named_sharding import NamedSharding, PartitionSpec
@@ -22,7 +22,7 @@ from minijax.sharding.sharded_arrays import make_array_from_process_local_data
 
 def _among_all(label, exchange, *args):
     everyone = tuple(range(process_count()))
-    return world_here().exchange_among(label, everyone, exchange, *args)
+    return current_world().exchange_among(label, everyone, exchange, *args)
 
 
 def _all_of(label, x):
@@ -31,7 +31,7 @@ def _all_of(label, x):
     if process_count() == 1:
         return x[None]
     kind = f"{label} of {x.dtype.name}{list(x.shape)}"
-    _among_all(kind, agree, kind)
+    _among_all(kind, check_ranks_agree, kind)
     return _among_all(kind, allgather, np.ascontiguousarray(x).reshape(x.shape))
 
 
@@ -98,7 +98,7 @@ def sync_global_devices(name: str) -> None:
     """
     if process_count() > 1:
         label = f"sync_global_devices({name!r})"
-        _among_all(label, agree, label)
+        _among_all(label, check_ranks_agree, label)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
@@ -145,4 +145,4 @@ def global_array_to_host_local_array(
 
     Reference: ``jax.experimental.multihost_utils.global_array_to_host_local_array``.
     """
-    return tree_map(local_part, global_inputs)
+    return tree_map(local_shard, global_inputs)

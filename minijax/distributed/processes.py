@@ -31,26 +31,26 @@ from minijax.batching.collectives import (
     reduce_scatter_p,
 )
 from minijax.distributed.launchers import (
-    Notes,
-    Watch,
-    end_all_on_error,
-    find_launcher,
+    Watchdog,
+    WatchdogMessages,
+    abort_on_error,
+    detect_launcher,
     load_mpi,
 )
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Latest
+from minijax.jaxprs.types import Hook
 from minijax.kernels.ir import sha256
-from minijax.rematerialization.caching import cache_by_object, once_of
-from minijax.sharding.manual_axes import row_of
-from minijax.sharding.named_sharding import gathered
-from minijax.sharding.replicas import Run, kinds
-from minijax.sharding.shard_map import run_over
-from minijax.spmd.lockstep import agreement, collective_across
+from minijax.rematerialization.caching import cache_for_object, weakref_cache
+from minijax.sharding.manual_axes import replica_group
+from minijax.sharding.named_sharding import gather_global
+from minijax.sharding.replicas import ReplicaRun, collective_kinds
+from minijax.sharding.shard_map import replica_run_factory
+from minijax.spmd.lockstep import agreement, cross_process_collective
 
 # Collectives among processes: five exchanges, by MPI.
 
 
-class Engine(NamedTuple):
+class Communicator(NamedTuple):
     """What exchanges arrays among some processes.
 
     Attributes:
@@ -62,7 +62,7 @@ class Engine(NamedTuple):
     operations: dict
 
 
-def as_bytes(x):
+def mpi_buffer(x):
     """Return the memory of a contiguous array as bytes: MPI need not know its dtype."""
     return x.reshape(-1).view(np.uint8)
 
@@ -70,20 +70,20 @@ def as_bytes(x):
 def allgather(engine, x):
     """Return the arrays `x` of all ranks, with an axis in front that counts them."""
     y = np.empty((engine.comm.size, *x.shape), x.dtype)
-    engine.comm.Allgather(as_bytes(x), as_bytes(y))
+    engine.comm.Allgather(mpi_buffer(x), mpi_buffer(y))
     return y
 
 
 def alltoall(engine, x):
     """Send ``x[i]`` to rank `i`; return what all ranks have sent here, in order."""
     y = np.empty_like(x)
-    engine.comm.Alltoall(as_bytes(x), as_bytes(y))
+    engine.comm.Alltoall(mpi_buffer(x), mpi_buffer(y))
     return y
 
 
 def allreduce(engine, x, fold):
     """Return the fold of the arrays `x` of all ranks, on all of them."""
-    operation = native(engine, fold, x.dtype)
+    operation = mpi_op(engine, fold, x.dtype)
     if operation is None:
         return np.asarray(reduce(fold, allgather(engine, x)), x.dtype)
     y = np.empty_like(x)
@@ -91,7 +91,7 @@ def allreduce(engine, x, fold):
     return y
 
 
-def native(engine, fold, dtype):
+def mpi_op(engine, fold, dtype):
     """Return MPI's operation that folds arrays of a dtype as NumPy does, or None."""
     known = "bBhHiIlLqQ" + ("fdFD" if fold is np.add else "")
     return engine.operations.get(fold) if dtype.char in known else None
@@ -99,7 +99,7 @@ def native(engine, fold, dtype):
 
 def reduce_scatter(engine, x):
     """Return the sum over all ranks of ``x[rank]``."""
-    operation = native(engine, np.add, x.dtype)
+    operation = mpi_op(engine, np.add, x.dtype)
     if operation is None:
         return np.asarray(reduce(np.add, alltoall(engine, x)), x.dtype)
     y = np.empty(x.shape[1:], x.dtype)
@@ -107,11 +107,11 @@ def reduce_scatter(engine, x):
     return y
 
 
-def permute(engine, x, perm):
+def permute_ranks(engine, x, perm):
     """Return the array of the rank that `perm` sends here; without one, zeros."""
     y, comm = np.zeros_like(x), engine.comm
-    given = [comm.Irecv(as_bytes(y), i) for i, j in perm if j == comm.rank]
-    given += [comm.Isend(as_bytes(x), j) for i, j in perm if i == comm.rank]
+    given = [comm.Irecv(mpi_buffer(y), i) for i, j in perm if j == comm.rank]
+    given += [comm.Isend(mpi_buffer(x), j) for i, j in perm if i == comm.rank]
     for request in given:
         request.Wait()
     return y
@@ -142,12 +142,12 @@ def _exchange(engine, x, axis_size, split_axis, concat_axis, tiled):
 
 # What each collective is among processes: a function of an engine, an array and the
 # parameters, without the names of the axes.
-ACROSS: dict[Any, Callable] = {
+MPI_COLLECTIVES: dict[Any, Callable] = {
     psum_p: lambda engine, x: allreduce(engine, x, np.add),
     pmax_p: lambda engine, x: allreduce(engine, x, np.maximum),
     pmin_p: lambda engine, x: allreduce(engine, x, np.minimum),
     all_gather_p: _gather, reduce_scatter_p: _scatter, all_to_all_p: _exchange,
-    ppermute_p: permute,
+    ppermute_p: permute_ranks,
 }  # fmt: skip
 
 
@@ -185,8 +185,8 @@ class World:
 
     Args:
       comm: the communicator of all of them.
-      operations: see `Engine`.
-      watch: the `Watch` of this one.
+      operations: see `Communicator`.
+      watch: the `Watchdog` of this one.
 
     Attributes:
       latest: from sets of processes to the text of the program they have run last.
@@ -197,7 +197,7 @@ class World:
         self._engines, self.latest = {}, {}
 
     def engine(self, processes, use="exchanges"):
-        """Return the `Engine` of some processes, in their order; all have to ask.
+        """Return the `Communicator` of some processes, in their order; all have to ask.
 
         Each use has a communicator of its own, so what is sent for one of them never
         arrives in another.
@@ -205,7 +205,7 @@ class World:
         if (processes, use) not in self._engines:
             group = self.comm.Get_group().Incl(processes)
             comm = self.comm.Create_group(group)
-            self._engines[processes, use] = Engine(comm, self.operations)
+            self._engines[processes, use] = Communicator(comm, self.operations)
         return self._engines[processes, use]
 
     def exchange_among(self, label, processes, exchange, *args):
@@ -213,11 +213,11 @@ class World:
         return self.watch(label, lambda: exchange(self.engine(processes), *args))
 
 
-world: Latest = Latest(None)
-machine_code: Latest = Latest(False)  # whether it exchanges with other processes, too
+world: Hook = Hook(None)
+machine_code: Hook = Hook(False)  # whether it exchanges with other processes, too
 
 
-def world_here() -> Any:
+def current_world() -> Any:
     """Return the `World`.
 
     Raises:
@@ -234,7 +234,7 @@ def world_here() -> Any:
 # Runs of a program on a mesh whose devices belong to several processes.
 
 
-class Crossing:
+class CrossProcessRendezvous:
     """Where replicas of several processes exchange values.
 
     Args:
@@ -246,17 +246,19 @@ class Crossing:
         self.members, self.processes = members, processes
 
     def exchange(self, rank, label, value, combine):
-        """Return this replica's result of a collective, as `Meeting.exchange` does."""
-        return self.collect(label, value, kinds[combine.func], combine.keywords)
+        """Return this replica's result of a collective, like `Rendezvous.exchange`."""
+        return self.collect(
+            label, value, collective_kinds[combine.func], combine.keywords
+        )
 
     def collect(self, label, value, primitive, params):
         """Return the result here of a collective, for one operand here."""
         x = np.ascontiguousarray(value).reshape(np.shape(value))  # none, if no axes
-        exchange = partial(ACROSS[primitive], **params)
-        return world_here().exchange_among(label, self.processes, exchange, x)
+        exchange = partial(MPI_COLLECTIVES[primitive], **params)
+        return current_world().exchange_among(label, self.processes, exchange, x)
 
 
-class CrossingRun(Run):
+class CrossProcessRun(ReplicaRun):
     """One run of a program on a mesh, of which this process has some places.
 
     Args:
@@ -271,10 +273,14 @@ class CrossingRun(Run):
 
     def meeting(self, rank, names):
         """Return where a replica meets its row along some axes."""
-        members = row_of(self.shape, rank, names)
+        members = replica_group(self.shape, rank, names)
         processes = tuple([self.processes[i] for i in members])
         alone = len(members) == 1
-        return super().meeting(rank, names) if alone else Crossing(members, processes)
+        return (
+            super().meeting(rank, names)
+            if alone
+            else CrossProcessRendezvous(members, processes)
+        )
 
 
 def _collective_across(eqn, mesh, group, values):
@@ -282,7 +288,7 @@ def _collective_across(eqn, mesh, group, values):
     processes = tuple([mesh._flat[place].process_index for place in group])
     [here] = [i for i, place in enumerate(group) if mesh._flat[place].is_local]
     rest = {key: x for key, x in eqn.params.items() if key != "axis_name"}
-    call = Crossing(tuple(group), processes).collect
+    call = CrossProcessRendezvous(tuple(group), processes).collect
     label = f"{eqn.primitive} over {eqn.params['axis_name']}"
     results: list = [None] * len(group)
     results[here] = call(label, values[here]._numbers(), eqn.primitive, rest)
@@ -294,11 +300,11 @@ def _gathered(group, buffer):
     processes = tuple([device.process_index for device in group.devices])
     own = group.home.fetch(buffer[group.devices.index(group.home)])
     own = np.ascontiguousarray(own)
-    here = world_here()
+    here = current_world()
     return list(here.exchange_among("a gathering", processes, allgather, own))
 
 
-collective_across.value, gathered.value = _collective_across, _gathered
+cross_process_collective.value, gather_global.value = _collective_across, _gathered
 
 
 # Whether all processes run the same program: digests of its text.
@@ -309,7 +315,7 @@ def digest(text):
     return int.from_bytes(sha256(text.encode()).digest()[:8]) >> 2
 
 
-def agree(engine, text):
+def check_ranks_agree(engine, text):
     """Raise unless all ranks of an engine bring the same text.
 
     Raises:
@@ -334,10 +340,10 @@ def _apart(texts):
     )
 
 
-_texts = cache_by_object()
+_texts = weakref_cache()
 
 
-def text_of(program, mesh):
+def mesh_program_text(program, mesh):
     """Return the text of a program on a mesh, without addresses in memory.
 
     Args:
@@ -351,7 +357,7 @@ def text_of(program, mesh):
         places = [str(device) for device in mesh._flat]
         return re.sub(r"0x[0-9a-f]+", "0x", f"{text}\non {mesh}, {places}")
 
-    return once_of(_texts, key).get((str(specs), mesh), write)
+    return cache_for_object(_texts, key).get((str(specs), mesh), write)
 
 
 def spans(mesh):
@@ -363,23 +369,23 @@ def spans(mesh):
 def same_program(mesh, program):
     """Raise a `ValueError` unless all processes of a mesh run this program."""
     if (processes := spans(mesh)) is not None:
-        compare(world_here(), processes, text_of(program, mesh))
+        check_same_program(current_world(), processes, mesh_program_text(program, mesh))
 
 
-def compare(world, processes, text):
+def check_same_program(world, processes, text):
     """Raise a `ValueError` unless all processes begin this program, or repeat it."""
     if world.latest.get(processes) != text:
         engine = world.engine(processes, "programs")
-        world.watch("a comparison of programs", agree, engine, text)
+        world.watch("a comparison of programs", check_ranks_agree, engine, text)
         world.latest[processes] = text
 
 
 def _run_over(mesh, program):
     same_program(mesh, program)
-    return Run(mesh.shape) if spans(mesh) is None else CrossingRun(mesh)
+    return ReplicaRun(mesh.shape) if spans(mesh) is None else CrossProcessRun(mesh)
 
 
-agreement.value, run_over.value = same_program, _run_over
+agreement.value, replica_run_factory.value = same_program, _run_over
 
 
 # Joining the other processes of a job, and leaving them.
@@ -418,7 +424,7 @@ def initialize(
     """
     if world.value is not None:
         raise RuntimeError("distributed.initialize should only be called once.")
-    launcher = find_launcher(os.environ)
+    launcher = detect_launcher(os.environ)
     if launcher is None:
         _check_asked(num_processes, process_id, 1, 0)
         world.value = World(None, {}, None)
@@ -429,10 +435,10 @@ def initialize(
     _join(comm.rank, comm.size)
     operations = {np.add: MPI.SUM, np.maximum: MPI.MAX, np.minimum: MPI.MIN}
     many = MPI.Query_thread() == MPI.THREAD_MULTIPLE
-    notes = Notes(MPI.COMM_WORLD.Dup()) if many else None
+    notes = WatchdogMessages(MPI.COMM_WORLD.Dup()) if many else None
     limit = partial(getattr, config, "minijax_collective_timeout")
-    watch = Watch(comm.rank, comm.size, limit, lambda: _end(comm), notes).start()
-    end_all_on_error(lambda: _end(comm))
+    watch = Watchdog(comm.rank, comm.size, limit, lambda: _end(comm), notes).start()
+    abort_on_error(lambda: _end(comm))
     world.value = World(comm, operations, watch)
     config.update("minijax_exchange", machine_code.value and config.minijax_exchange)
     atexit.register(_leave, shutdown_timeout_seconds)
@@ -512,7 +518,7 @@ def is_initialized() -> bool:
 # The alpha-beta model: how long collectives take, before anything runs.
 
 
-class Line(NamedTuple):
+class LinkModel(NamedTuple):
     """What connects two ranks: a message of S bytes takes ``alpha + beta * S``.
 
     Attributes:

@@ -15,28 +15,32 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import check_dtype
-from minijax.arrays.numerics import as_integer, integers, refuse_sharding
+from minijax.arrays.numerics import (
+    canonicalize_int_tuple,
+    operator_index,
+    refuse_sharding,
+)
 from minijax.core import Array
 from minijax.distributions.discrete import rademacher
 from minijax.distributions.inversion import (
-    check_cast,
+    broadcast_parameter,
+    check_lossless_cast,
     check_shape,
     exponential,
-    filled,
     gamma,
     loggamma,
-    sample_shape,
-    start,
+    promote_sample_args,
+    resolve_sample_shape,
 )
 from minijax.jitting.api import jit
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.prng.keys import (
+    canonicalize_sample_shape,
     check_one_key,
     float_dtype,
     normal,
-    sampled_dtype,
-    shape_asked,
-    split_keys,
+    random_split_impl,
+    sample_dtype,
     uniform,
 )
 from minijax.typing import ArrayLike
@@ -57,7 +61,7 @@ def pareto(
     Reference: ``jax.random.pareto``.
     """
     refuse_sharding("pareto", out_sharding)
-    return _pareto(*start("pareto", key, shape, dtype, b, cast=True), b)
+    return _pareto(*promote_sample_args("pareto", key, shape, dtype, b, cast=True), b)
 
 
 def rayleigh(
@@ -73,7 +77,9 @@ def rayleigh(
     Reference: ``jax.random.rayleigh``.
     """
     refuse_sharding("rayleigh", out_sharding)
-    return _rayleigh(*start("rayleigh", key, shape, dtype, scale, cast=True), scale)
+    return _rayleigh(
+        *promote_sample_args("rayleigh", key, shape, dtype, scale, cast=True), scale
+    )
 
 
 def wald(
@@ -89,7 +95,7 @@ def wald(
     Reference: ``jax.random.wald``.
     """
     refuse_sharding("wald", out_sharding)
-    return _wald(*start("wald", key, shape, dtype, mean, cast=True), mean)
+    return _wald(*promote_sample_args("wald", key, shape, dtype, mean, cast=True), mean)
 
 
 def triangular(
@@ -109,7 +115,8 @@ def triangular(
     refuse_sharding("triangular", out_sharding)
     corners = left, mode, right
     return _triangular(
-        *start("triangular", key, shape, dtype, *corners, cast=True), *corners
+        *promote_sample_args("triangular", key, shape, dtype, *corners, cast=True),
+        *corners,
     )
 
 
@@ -128,9 +135,9 @@ def lognormal(
     refuse_sharding("lognormal", out_sharding)
     key, _ = check_one_key("lognormal", key)
     words = "a float or complex dtype"
-    dtype = sampled_dtype("lognormal", dtype, float, np.inexact, words)
-    shape = sample_shape("lognormal", shape, sigma)
-    check_cast("lognormal", dtype, sigma)
+    dtype = sample_dtype("lognormal", dtype, float, np.inexact, words)
+    shape = resolve_sample_shape("lognormal", shape, sigma)
+    check_lossless_cast("lognormal", dtype, sigma)
     return _lognormal(key, shape, dtype, sigma)
 
 
@@ -145,7 +152,7 @@ def weibull_min(
 
     Reference: ``jax.random.weibull_min``.
     """
-    begin = start("weibull_min", key, shape, dtype)
+    begin = promote_sample_args("weibull_min", key, shape, dtype)
     return _weibull_min(*begin, scale, concentration)
 
 
@@ -157,7 +164,7 @@ def maxwell(
     Reference: ``jax.random.maxwell``.
     """
     refuse_sharding("maxwell", out_sharding)
-    return _maxwell(*start("maxwell", key, shape, dtype))
+    return _maxwell(*promote_sample_args("maxwell", key, shape, dtype))
 
 
 def double_sided_maxwell(
@@ -171,7 +178,7 @@ def double_sided_maxwell(
 
     Reference: ``jax.random.double_sided_maxwell``.
     """
-    begin = start("double_sided_maxwell", key, shape, dtype)
+    begin = promote_sample_args("double_sided_maxwell", key, shape, dtype)
     return _double_sided_maxwell(*begin, loc, scale)
 
 
@@ -191,7 +198,7 @@ def truncated_normal(
     refuse_sharding("truncated_normal", out_sharding)
     ends = lower, upper
     return _truncated_normal(
-        *start("truncated_normal", key, shape, dtype, *ends), *ends
+        *promote_sample_args("truncated_normal", key, shape, dtype, *ends), *ends
     )
 
 
@@ -204,13 +211,13 @@ def _pareto(key, shape, dtype, b):
 @partial(jit, static_argnums=(1, 2))
 def _rayleigh(key, shape, dtype, scale):
     log = lax.log(uniform(key, shape, dtype))
-    return filled(scale, dtype, shape) * lax.sqrt(log * dtype.type(-2))
+    return broadcast_parameter(scale, dtype, shape) * lax.sqrt(log * dtype.type(-2))
 
 
 @partial(jit, static_argnums=(1, 2))
 def _wald(key, shape, dtype, mean):
-    k1, k2 = split_keys(key, (2,))
-    mean = filled(mean, dtype, shape)
+    k1, k2 = random_split_impl(key, (2,))
+    mean = broadcast_parameter(mean, dtype, shape)
     z = uniform(k2, shape, dtype)
     y = normal(k1, shape, dtype) ** 2
     mean_sq = mean**2
@@ -221,7 +228,9 @@ def _wald(key, shape, dtype, mean):
 
 @partial(jit, static_argnums=(1, 2), inline=True)
 def _triangular(key, shape, dtype, left, mode, right):
-    left, right, mode = (filled(x, dtype, shape) for x in (left, right, mode))
+    left, right, mode = (
+        broadcast_parameter(x, dtype, shape) for x in (left, right, mode)
+    )
     u = uniform(key, shape, dtype)
     rising = left + lax.sqrt(u * (right - left) * (mode - left))
     falling = right - lax.sqrt((1 - u) * (right - left) * (right - mode))
@@ -249,7 +258,7 @@ def _maxwell(key, shape, dtype):
 def _double_sided_maxwell(key, shape, dtype, loc, scale):
     params = lax.broadcast_shapes(np.shape(loc), np.shape(scale))
     shape = (shape or params) + params
-    length, sign = split_keys(key, (2,))
+    length, sign = random_split_impl(key, (2,))
     signs = rademacher(sign, shape, dtype)
     return signs * maxwell(length, shape, dtype) * scale + loc
 
@@ -327,10 +336,10 @@ def orthogonal(
     """
     refuse_sharding("orthogonal", out_sharding)
     key, _ = check_one_key("orthogonal", key)
-    n, m = integers([n, n if m is None else m], "n and m")
+    n, m = canonicalize_int_tuple([n, n if m is None else m], "n and m")
     inexact = np.inexact, "a float or complex dtype"
-    dtype = sampled_dtype("orthogonal", dtype, float, *inexact)
-    return _orthogonal(key, (*shape_asked(shape), n, m), dtype)
+    dtype = sample_dtype("orthogonal", dtype, float, *inexact)
+    return _orthogonal(key, (*canonicalize_sample_shape(shape), n, m), dtype)
 
 
 def _shape_of_vectors(shape, mean, cov):
@@ -346,7 +355,7 @@ def _shape_of_vectors(shape, mean, cov):
         )
     if shape is None:
         return lax.broadcast_shapes(mean[:-1], cov[:-2])
-    shape = shape_asked(shape)
+    shape = canonicalize_sample_shape(shape)
     check_shape("normal", shape, mean[:-1], cov[:-2])
     return shape
 
@@ -392,7 +401,7 @@ def beta(
     Reference: ``jax.random.beta``.
     """
     refuse_sharding("beta", out_sharding)
-    return _beta(*start("beta", key, shape, dtype, a, b, cast=True), a, b)
+    return _beta(*promote_sample_args("beta", key, shape, dtype, a, b, cast=True), a, b)
 
 
 def dirichlet(
@@ -421,7 +430,7 @@ def dirichlet(
             f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}"
         )
     *batch, size = np.shape(alpha)
-    shape = tuple(batch) if shape is None else shape_asked(shape)
+    shape = tuple(batch) if shape is None else canonicalize_sample_shape(shape)
     check_shape("dirichlet", shape, tuple(batch))
     return _dirichlet(key, (*shape, size), dtype, alpha)
 
@@ -439,7 +448,9 @@ def chisquare(
     Reference: ``jax.random.chisquare``.
     """
     refuse_sharding("chisquare", out_sharding)
-    return _chisquare(*start("chisquare", key, shape, dtype, df, cast=True), df)
+    return _chisquare(
+        *promote_sample_args("chisquare", key, shape, dtype, df, cast=True), df
+    )
 
 
 def f(
@@ -457,7 +468,9 @@ def f(
     """
     refuse_sharding("f", out_sharding)
     degrees = dfnum, dfden
-    return _f(*start("f", key, shape, dtype, *degrees, cast=True), *degrees)
+    return _f(
+        *promote_sample_args("f", key, shape, dtype, *degrees, cast=True), *degrees
+    )
 
 
 def t(
@@ -473,7 +486,7 @@ def t(
     Reference: ``jax.random.t``.
     """
     refuse_sharding("t", out_sharding)
-    return _t(*start("t", key, shape, dtype, df, cast=True), df)
+    return _t(*promote_sample_args("t", key, shape, dtype, df, cast=True), df)
 
 
 def generalized_normal(
@@ -491,7 +504,7 @@ def generalized_normal(
     refuse_sharding("generalized_normal", out_sharding)
     key, _ = check_one_key("generalized_normal", key)
     dtype = check_dtype(float if dtype is None else dtype, "generalized_normal")
-    return _generalized_normal(key, shape_asked(shape), dtype, p)
+    return _generalized_normal(key, canonicalize_sample_shape(shape), dtype, p)
 
 
 def ball(
@@ -510,12 +523,17 @@ def ball(
     refuse_sharding("ball", out_sharding)
     key, _ = check_one_key("ball", key)
     dtype = check_dtype(float if dtype is None else dtype, "ball")
-    return _ball(key, shape_asked(shape), dtype, as_integer(d, "d of ball"), p)
+    return _ball(
+        key, canonicalize_sample_shape(shape), dtype, operator_index(d, "d of ball"), p
+    )
 
 
 @partial(jit, static_argnums=(1, 2))
 def _beta(key, shape, dtype, a, b):
-    keys, shapes = split_keys(key, (2,)), (filled(x, dtype, shape) for x in (a, b))
+    keys, shapes = (
+        random_split_impl(key, (2,)),
+        (broadcast_parameter(x, dtype, shape) for x in (a, b)),
+    )
     logs = [loggamma(k, x, shape, dtype) for k, x in zip(keys, shapes)]
     largest = lax.max(*logs)
     first, second = (jnp.exp(log - largest) for log in logs)
@@ -539,7 +557,7 @@ def _chisquare(key, shape, dtype, df):
 @partial(jit, static_argnums=(1, 2))
 def _f(key, shape, dtype, dfnum, dfden):
     dfnum, dfden = (lax.convert_element_type(x, dtype) for x in (dfnum, dfden))
-    lower, upper = split_keys(key, (2,))
+    lower, upper = random_split_impl(key, (2,))
     num = chisquare(upper, dfnum, shape, dtype) / dfnum
     return num / (chisquare(lower, dfden, shape, dtype) / dfden)
 
@@ -547,21 +565,21 @@ def _f(key, shape, dtype, dfnum, dfden):
 @partial(jit, static_argnums=(1, 2))
 def _t(key, shape, dtype, df):
     half = lax.convert_element_type(df, dtype) / dtype.type(2)
-    key_n, key_g = split_keys(key, (2,))
+    key_n, key_g = random_split_impl(key, (2,))
     n = normal(key_n, shape, dtype)
     return n * jnp.sqrt(half / gamma(key_g, half, shape, dtype))
 
 
 @partial(jit, static_argnums=(1, 2))
 def _generalized_normal(key, shape, dtype, p):
-    size, sign = split_keys(key, (2,))
+    size, sign = random_split_impl(key, (2,))
     g = gamma(size, 1 / p, shape, dtype)
     return rademacher(sign, shape, dtype) * g ** (1 / p)
 
 
 @partial(jit, static_argnums=(1, 2, 3))
 def _ball(key, shape, dtype, d, p):
-    k1, k2 = split_keys(key, (2,))
+    k1, k2 = random_split_impl(key, (2,))
     g = generalized_normal(k1, p, (*shape, d), dtype)
     e = exponential(k2, shape, dtype)
     return g / (((jnp.abs(g) ** p).sum(-1) + e) ** (1 / p))[..., None]

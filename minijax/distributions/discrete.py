@@ -20,28 +20,28 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import check_dtype, issubdtype
-from minijax.arrays.numerics import as_integer, canonicalize_axis, refuse_sharding
+from minijax.arrays.numerics import canonicalize_axis, operator_index, refuse_sharding
 from minijax.core import Array
 from minijax.distributions.inversion import (
+    broadcast_parameter,
     check_shape,
-    filled,
     gumbel,
-    sample_shape,
-    start,
+    promote_sample_args,
+    resolve_sample_shape,
 )
 from minijax.jitting.api import jit
 from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.numpy.shapes import arraylike, as_shape
-from minijax.numpy.sorting import rearranged
+from minijax.numpy.shapes import as_arraylike, canonicalize_shape
+from minijax.numpy.sorting import take_permutation
 from minijax.prng.keys import (
-    bits_of_key,
+    canonicalize_sample_shape,
     check_one_key,
-    sampled_dtype,
-    shape_asked,
-    split_keys,
+    random_bits,
+    random_split_impl,
+    sample_dtype,
     uniform,
 )
-from minijax.sorting.top_k import largest_first
+from minijax.sorting.top_k import descending_words
 from minijax.typing import ArrayLike
 
 # Samplers of coins, integers and categories.
@@ -74,7 +74,7 @@ def bernoulli(
         raise TypeError(
             f"bernoulli probability `p` must have a floating dtype, got {dtype}."
         )
-    shape = sample_shape("bernoulli", shape, p)
+    shape = resolve_sample_shape("bernoulli", shape, p)
     return _bernoulli(key, lax.convert_element_type(p, dtype), shape, mode)
 
 
@@ -88,7 +88,7 @@ def rademacher(
     refuse_sharding("rademacher", out_sharding)
     key, _ = check_one_key("rademacher", key)
     dtype = check_dtype(int if dtype is None else dtype, "rademacher")
-    return _rademacher(key, shape_asked(shape), dtype)
+    return _rademacher(key, canonicalize_sample_shape(shape), dtype)
 
 
 def randint(
@@ -114,7 +114,9 @@ def randint(
         wide, low, high = np.dtype(np.int32), int(info.min), int(info.max)
         minval = jnp.asarray(minval).astype(wide).clip(low, high)
         maxval = jnp.asarray(maxval).astype(wide).clip(low, high + 1)
-    return _randint(key, minval, maxval, shape_asked(shape), wide).astype(dtype)
+    return _randint(key, minval, maxval, canonicalize_sample_shape(shape), wide).astype(
+        dtype
+    )
 
 
 def geometric(
@@ -132,8 +134,8 @@ def geometric(
     refuse_sharding("geometric", out_sharding)
     key, _ = check_one_key("geometric", key)
     words = "an int dtype"
-    dtype = sampled_dtype("geometric", dtype, int, np.integer, words)
-    return _geometric(key, p, sample_shape("geometric", shape, p), dtype)
+    dtype = sample_dtype("geometric", dtype, int, np.integer, words)
+    return _geometric(key, p, resolve_sample_shape("geometric", shape, p), dtype)
 
 
 def categorical(
@@ -160,9 +162,9 @@ def categorical(
     """
     refuse_sharding("categorical", out_sharding)
     key, _ = check_one_key("categorical", key)
-    logits = arraylike("categorical", logits)
+    logits = as_arraylike("categorical", logits)
     batch_shape = tuple(np.delete(logits.shape, axis).tolist())
-    shape = batch_shape if shape is None else shape_asked(shape)
+    shape = batch_shape if shape is None else canonicalize_sample_shape(shape)
     check_shape("categorical", shape, batch_shape)
     if not replace:
         return _without_return(key, logits, shape, len(batch_shape), axis, mode)
@@ -185,7 +187,7 @@ def _rademacher(key, shape, dtype):
 
 @partial(jit, static_argnums=(2, 3))
 def _geometric(key, p, shape, dtype):
-    [p] = promote_dtypes_inexact(arraylike("geometric", p))
+    [p] = promote_dtypes_inexact(as_arraylike("geometric", p))
     u = uniform(key, shape, p.dtype)
     log_u = lax.log(jnp.where(jnp.equal(u, 0), 1, u))
     misses = jnp.broadcast_to(lax.log1p(-p), shape)
@@ -231,7 +233,7 @@ def _randint(key, minval, maxval, shape, dtype):
 
 
 def _as_integers(x):
-    x = arraylike("randint", x)
+    x = as_arraylike("randint", x)
     return x if issubdtype(x.dtype, np.integer) else x.astype(int)
 
 
@@ -245,7 +247,7 @@ def _clipped(x, dtype):
 def _offset(key, span, shape):
     """Return remainders of two words each: (high * 2**bits + low) % span."""
     bits = 8 * span.dtype.itemsize
-    high, low = (bits_of_key(k, bits, shape) for k in split_keys(key, (2,)))
+    high, low = (random_bits(k, bits, shape) for k in random_split_impl(key, (2,)))
     half = lax.rem(span.dtype.type(2 ** (bits // 2)), span)
     factor = lax.rem(lax.mul(half, half), span)
     return lax.rem(lax.rem(high, span) * factor + lax.rem(low, span), span)
@@ -261,15 +263,15 @@ def _rounds(size):
 @partial(jit, static_argnums=2)
 def _shuffle(key, x, axis):
     for _ in range(_rounds(x.size)):
-        key, subkey = split_keys(key, (2,))
-        _, x = lax.sort_key_val(bits_of_key(subkey, 32, x.shape), x, axis)
+        key, subkey = random_split_impl(key, (2,))
+        _, x = lax.sort_key_val(random_bits(subkey, 32, x.shape), x, axis)
     return x
 
 
 @partial(jit, static_argnums=2)
 def _shuffled_rows(key, x, axis):
     places = _shuffle(key, jnp.arange(x.shape[axis]), 0)
-    return rearranged(places, x, axis)
+    return take_permutation(places, x, axis)
 
 
 def permutation(
@@ -292,12 +294,12 @@ def permutation(
     """
     refuse_sharding("permutation", out_sharding)
     key, _ = check_one_key("permutation", key)
-    whole, x = x, arraylike("permutation", x)
+    whole, x = x, as_arraylike("permutation", x)
     axis = canonicalize_axis(axis, x.ndim or 1)
     if not x.ndim:
         if not issubdtype(x.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, jnp.arange(as_integer(whole, "a length")), axis)
+        return _shuffle(key, jnp.arange(operator_index(whole, "a length")), axis)
     shuffle = _shuffle if independent or x.ndim == 1 else _shuffled_rows
     return shuffle(key, x, axis)
 
@@ -332,9 +334,9 @@ def choice(
         raise TypeError(
             f"shape argument of jax.random.choice must be a sequence, got {shape}"
         )
-    shape, array = as_shape(shape), arraylike("choice", a)
+    shape, array = canonicalize_shape(shape), as_arraylike("choice", a)
     axis = canonicalize_axis(axis, array.ndim) if array.ndim else 0
-    whole = array.shape[axis] if array.ndim else as_integer(a, "a length")
+    whole = array.shape[axis] if array.ndim else operator_index(a, "a length")
     size, count = whole, math.prod(shape)
     if not count:
         return jnp.zeros(shape, array.dtype)
@@ -373,7 +375,7 @@ def _drawn(key, size, shape, p):
 
 def _chances(p, size):
     """Return chances as floats, one for each of so many."""
-    [p] = promote_dtypes_inexact(arraylike("choice", p))
+    [p] = promote_dtypes_inexact(as_arraylike("choice", p))
     if p.shape != (size,):
         raise ValueError(
             "p must be None or a 1D vector with the same size as a.shape[axis]. p has "
@@ -387,7 +389,7 @@ def _weighted(key, places, size, shape, p, axis, mode):
     p = _chances(p, size)
     sums = gumbel(key, (size,), p.dtype, mode) + jnp.log(p)
     x = jnp.arange(size) if isinstance(places, int) else places
-    words = lax.broadcast_in_dim(largest_first(sums), x.shape, [axis])
+    words = lax.broadcast_in_dim(descending_words(sums), x.shape, [axis])
     _, x = lax.sort((words, x), dimension=axis)
     return lax.slice_in_dim(x, 0, math.prod(shape), axis=axis)
 
@@ -400,7 +402,7 @@ def _knuth(key, lam, shape, dtype, limit):
 
     def step(state):
         i, k, key, log = state
-        key, rest = split_keys(key, (2,))
+        key, rest = random_split_impl(key, (2,))
         k = lax.select(log > -lam, k + 1, k)
         return i + 1, k, key, log + jnp.log(uniform(rest, shape, np.float32))
 
@@ -417,7 +419,7 @@ def _until_accepted(key, draw, like, shape, limit):
 
     def step(state):
         i, kept, accepted, key = state
-        key, *keys = split_keys(key, (3,))
+        key, *keys = random_split_impl(key, (3,))
         u, v = (uniform(k, shape, like.dtype) for k in keys)
         k, accept = draw(u - 0.5, v)
         return i + 1, lax.select(accept, k, kept), accepted | accept, key
@@ -484,7 +486,7 @@ def _by_gaps(key, count, p, shape, dtype, limit):
 
     def step(state):
         i, gaps, total, key = state
-        rest, key = split_keys(key, (2,))
+        rest, key = random_split_impl(key, (2,))
         gaps = lax.select(total <= count, gaps + 1, gaps)
         gap = jnp.ceil(jnp.log(uniform(rest, shape, p.dtype)) / log)
         return i + 1, gaps, total + gap, key
@@ -526,8 +528,8 @@ def _log_ratio(n, p, ratio, k):
 
 @partial(jit, static_argnums=(3, 4), inline=True)
 def _binomial(key, n, p, shape, dtype):
-    [p] = promote_dtypes_inexact(arraylike("binomial", p))
-    n, p = (filled(x, p.dtype, shape) for x in (n, p))
+    [p] = promote_dtypes_inexact(as_arraylike("binomial", p))
+    n, p = (broadcast_parameter(x, p.dtype, shape) for x in (n, p))
     rare = p < 0.5
     q = lax.select(rare, p, 1.0 - p)
     bad_n, bad_q = jnp.isnan(n) | (n < 0), jnp.isnan(q) | (q < 0)
@@ -569,8 +571,10 @@ def poisson(
     refuse_sharding("poisson", out_sharding)
     key, _ = check_one_key("poisson", key)
     dtype = check_dtype(int if dtype is None else dtype, "poisson")
-    shape = np.shape(lam) if shape is None else shape_asked(shape)
-    return _poisson(key, filled(lam, np.dtype(np.float32), shape), shape, dtype)
+    shape = np.shape(lam) if shape is None else canonicalize_sample_shape(shape)
+    return _poisson(
+        key, broadcast_parameter(lam, np.dtype(np.float32), shape), shape, dtype
+    )
 
 
 def binomial(
@@ -580,8 +584,8 @@ def binomial(
 
     Reference: ``jax.random.binomial``.
     """
-    n, p = arraylike("binomial", n), arraylike("binomial", p)
-    key, shape, dtype = start("binomial", key, shape, dtype, n, p)
+    n, p = as_arraylike("binomial", n), as_arraylike("binomial", p)
+    key, shape, dtype = promote_sample_args("binomial", key, shape, dtype, n, p)
     return _binomial(key, n, p, shape, dtype)
 
 
@@ -607,9 +611,9 @@ def multinomial(
     Reference: ``jax.random.multinomial``.
     """
     key, _ = check_one_key("multinomial", key)
-    n, p = (arraylike("multinomial", x) for x in (n, p))
+    n, p = (as_arraylike("multinomial", x) for x in (n, p))
     n, p = promote_dtypes_inexact(n, p)
-    shape = p.shape if shape is None else shape_asked(shape)
+    shape = p.shape if shape is None else canonicalize_sample_shape(shape)
     n, p = jnp.broadcast_to(n, shape[:-1]), jnp.broadcast_to(p, shape)
     counts = _row_of_counts(key, n, jnp.moveaxis(p, -1, 0), unroll)
     return jnp.moveaxis(counts, 0, -1).astype(dtype)
@@ -623,5 +627,5 @@ def _row_of_counts(key, n, p, unroll):
 
     left = lax.cumsum(p, 0, reverse=True)
     ratios = p / jnp.where(left == 0, 1, left)
-    keys = split_keys(key, (len(ratios),))
+    keys = random_split_impl(key, (len(ratios),))
     return lax.scan(step, n, (ratios, keys), unroll=unroll)[1]

@@ -25,28 +25,32 @@ from minijax import numpy as jnp
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.dtypes import ExtendedDType, _on_or_off, config
 from minijax.arrays.numerics import refuse_sharding
-from minijax.batching.vmap import at_front, vmap, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
 from minijax.core import Array, Primitive, impl_rules
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, trace_to_jaxpr
 from minijax.jitting.api import jit
 from minijax.kernels.lowering import kernel_rules
-from minijax.passes.simplification import INLINING
+from minijax.passes.simplification import INLINING_RULES
 from minijax.prng.keys import (
     KEY,
-    bits_of_key,
+    canonicalize_sample_shape,
     check_implementation,
     check_one_key,
     float_dtype,
     normal,
-    shape_asked,
-    split_keys,
+    random_bits,
+    random_split_impl,
     uniform,
 )
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.rematerialization.caching import Once, trace_context, traced_switches
+from minijax.rematerialization.caching import (
+    KeyedCache,
+    trace_context,
+    trace_context_switches,
+)
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.typing import ArrayLike
 
@@ -67,17 +71,17 @@ def check_shape(name, shape, *shapes):
         raise ValueError(WORDS.format(name, broadcast, shape))
 
 
-def sample_shape(name, shape, *params):
+def resolve_sample_shape(name, shape, *params):
     """Return the shape that was asked for, or the one that parameters broadcast to."""
     shapes = [np.shape(x) for x in params]
     if shape is None:
         return lax.broadcast_shapes(*shapes)
-    shape = shape_asked(shape)
+    shape = canonicalize_sample_shape(shape)
     check_shape(name, shape, *shapes)
     return shape
 
 
-def check_cast(name, dtype, *params):
+def check_lossless_cast(name, dtype, *params):
     """Raise unless parameters become a dtype without losing anything."""
     for x in params:
         if jnp.result_type(x, dtype) != dtype:
@@ -87,7 +91,7 @@ def check_cast(name, dtype, *params):
             )
 
 
-def start(name, key, shape, dtype, *params, cast=False):
+def promote_sample_args(name, key, shape, dtype, *params, cast=False):
     """Return the key, the shape and the dtype of a sample of floats.
 
     Args:
@@ -98,13 +102,13 @@ def start(name, key, shape, dtype, *params, cast=False):
     """
     key, _ = check_one_key(name, key)
     dtype = float_dtype(name, dtype)
-    shape = sample_shape(name, shape, *params)
+    shape = resolve_sample_shape(name, shape, *params)
     if cast:
-        check_cast(name, dtype, *params)
+        check_lossless_cast(name, dtype, *params)
     return key, shape, dtype
 
 
-def filled(x, dtype, shape):
+def broadcast_parameter(x, dtype, shape):
     """Return a parameter as an array of the dtype and the shape of the sample."""
     return jnp.broadcast_to(lax.convert_element_type(x, dtype), shape)
 
@@ -133,7 +137,7 @@ for _switch, _default, _accepts in (
 ):
     config.define(_switch, os.environ.get(_switch.upper(), _default), _accepts)
 # The other two have one value each.
-traced_switches.append("jax_high_dynamic_range_gumbel")
+trace_context_switches.append("jax_high_dynamic_range_gumbel")
 
 
 # The dtype of keys, by the name of their generator.
@@ -159,7 +163,7 @@ def exponential(
     Reference: ``jax.random.exponential``.
     """
     refuse_sharding("exponential", out_sharding)
-    return _exponential(*start("exponential", key, shape, dtype))
+    return _exponential(*promote_sample_args("exponential", key, shape, dtype))
 
 
 def laplace(
@@ -170,7 +174,7 @@ def laplace(
     Reference: ``jax.random.laplace``.
     """
     refuse_sharding("laplace", out_sharding)
-    return _laplace(*start("laplace", key, shape, dtype))
+    return _laplace(*promote_sample_args("laplace", key, shape, dtype))
 
 
 def logistic(
@@ -181,7 +185,7 @@ def logistic(
     Reference: ``jax.random.logistic``.
     """
     refuse_sharding("logistic", out_sharding)
-    return _logistic(*start("logistic", key, shape, dtype))
+    return _logistic(*promote_sample_args("logistic", key, shape, dtype))
 
 
 def cauchy(
@@ -192,7 +196,7 @@ def cauchy(
     Reference: ``jax.random.cauchy``.
     """
     refuse_sharding("cauchy", out_sharding)
-    return _cauchy(*start("cauchy", key, shape, dtype))
+    return _cauchy(*promote_sample_args("cauchy", key, shape, dtype))
 
 
 def gumbel(
@@ -214,7 +218,7 @@ def gumbel(
     Reference: ``jax.random.gumbel``.
     """
     refuse_sharding("gumbel", out_sharding)
-    key, shape, dtype = start("gumbel", key, shape, dtype)
+    key, shape, dtype = promote_sample_args("gumbel", key, shape, dtype)
     if mode is None:
         mode = "high" if config.jax_high_dynamic_range_gumbel else "low"
     if mode not in GUMBELS:
@@ -260,7 +264,7 @@ def _gumbel_high(key, shape, dtype):
 def _gumbel_highest(key, shape, dtype):
     if dtype != np.float32:
         return _gumbel_high(key, shape, dtype)
-    high, low = bits_of_key(key, 32, (2, *shape))
+    high, low = random_bits(key, 32, (2, *shape))
     lower = high < np.uint32(2**31)
     carry = lax.convert_element_type(low == 0, np.uint32)
     other = _as_float(lax.bitwise_not(high) + carry, lax.neg(low))
@@ -296,7 +300,7 @@ def one_gamma(key, a, log_space):
     """Return a gamma number of shape `a`, or its logarithm."""
     large, number = a >= 1, a.dtype.type
     d = lax.select(large, a, a + 1) - number(1 / 3)
-    key, rest = split_keys(key, (2,))
+    key, rest = random_split_impl(key, (2,))
     v = _accepted(key, d, number(1 / 3) / lax.sqrt(d))
     if not log_space:
         u = 1 - uniform(rest, (), a.dtype)
@@ -317,7 +321,7 @@ def _accepted(key, d, c):
         return outside & exactly
 
     def again(state):
-        key, x_key, u_key = split_keys(state[0], (3,))
+        key, x_key, u_key = random_split_impl(state[0], (3,))
         x, v = _positive(x_key, c)
         return key, x * x, v * v * v, uniform(u_key, (), d.dtype)
 
@@ -329,7 +333,7 @@ def _positive(key, c):
     """Return a normal number x for which 1 + c x is positive, and that."""
 
     def again(state):
-        key, rest = split_keys(state[0], (2,))
+        key, rest = random_split_impl(state[0], (2,))
         x = normal(rest, (), c.dtype)
         return key, x, 1 + x * c
 
@@ -344,7 +348,7 @@ random_gamma_p = Primitive("random_gamma")
 def gammas(key, a, log_space):
     """Return gamma numbers of shapes `a`, whose first axes are those of the keys."""
     count = math.prod(a.shape[key.ndim :])
-    keys = split_keys(key, (count,)).reshape(-1)
+    keys = random_split_impl(key, (count,)).reshape(-1)
     draw = vmap(partial(one_gamma, log_space=log_space))
     return draw(keys, a.reshape(-1)).reshape(a.shape)
 
@@ -360,14 +364,14 @@ python_rules[random_gamma_p] = write_evaluation
 
 
 def _vmap(axis, args, dims, log_space):
-    key, a = (at_front(x, dim, axis.size) for x, dim in zip(args, dims))
+    key, a = (batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims))
     return random_gamma_p.bind(key, a, log_space=log_space), [0]
 
 
 vmap_rules[random_gamma_p] = _vmap
 
 
-_programs = Once()
+_programs = KeyedCache()
 
 
 def _callee(eqn):
@@ -381,7 +385,7 @@ def _callee(eqn):
 
 
 callee_rules[random_gamma_p] = _callee
-INLINING[0].add(random_gamma_p)
+INLINING_RULES[0].add(random_gamma_p)
 kernel_rules[random_gamma_p] = lambda lowering, eqn, *operands: lowering.program(
     _callee(eqn), operands
 )
@@ -507,7 +511,7 @@ def gamma(
     Reference: ``jax.random.gamma``.
     """
     refuse_sharding("gamma", out_sharding)
-    return _gamma(*start("gamma", key, shape, dtype, a), a)
+    return _gamma(*promote_sample_args("gamma", key, shape, dtype, a), a)
 
 
 def loggamma(
@@ -523,9 +527,13 @@ def loggamma(
     Reference: ``jax.random.loggamma``.
     """
     refuse_sharding("loggamma", out_sharding)
-    return _gamma(*start("gamma", key, shape, dtype, a), a, log_space=True)
+    return _gamma(
+        *promote_sample_args("gamma", key, shape, dtype, a), a, log_space=True
+    )
 
 
 @partial(jit, static_argnames=("shape", "dtype", "log_space"))
 def _gamma(key, shape, dtype, a, log_space=False):
-    return random_gamma_p.bind(key, filled(a, dtype, shape), log_space=log_space)[0]
+    return random_gamma_p.bind(
+        key, broadcast_parameter(a, dtype, shape), log_space=log_space
+    )[0]

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.elementary_functions.scalar_functions import (
-    not_above,
-    not_below,
-    plus_rest,
+    emit_lower_clamp,
+    emit_polynomial_tail,
+    emit_upper_clamp,
 )
 
 # exp and tanh, and the parts that other exponentials are made of.
 
 # From formats to numbers: where exp is 0 and where it is infinite.
-ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
+EXP_RANGE = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
 LOG2_E = 1.4426950408889634
 
 # 2 log 2, in two parts, of which the first can be multiplied without rounding.
@@ -42,7 +42,7 @@ EXP = {
 # Range reduction: floats as bits, rounding to whole numbers, powers of two.
 
 
-class Format(NamedTuple):
+class FloatFormat(NamedTuple):
     """How a float is written down.
 
     Attributes:
@@ -63,67 +63,67 @@ class Format(NamedTuple):
         return 1.5 * 2.0**self.digits
 
 
-FORMATS = {
-    np.dtype(np.float32): Format(np.dtype(np.int32), 23, 127, 2.0**-126),
-    np.dtype(np.float64): Format(np.dtype(np.int64), 52, 1023, 2.0**-1022),
+FLOAT_FORMATS = {
+    np.dtype(np.float32): FloatFormat(np.dtype(np.int32), 23, 127, 2.0**-126),
+    np.dtype(np.float64): FloatFormat(np.dtype(np.int64), 52, 1023, 2.0**-1022),
 }
 
 
-def format_of(x):
-    """Return the `Format` of a node."""
-    return FORMATS[x.dtype]
+def float_format(x):
+    """Return the `FloatFormat` of a node."""
+    return FLOAT_FORMATS[x.dtype]
 
 
-def bits_of(k, x):
+def emit_float_bits(k, x):
     """Write the bits of a float, as an integer."""
-    return k.bitcast(x, format_of(x).integer)
+    return k.bitcast(x, float_format(x).integer)
 
 
-def bits_as_int(dtype, value):
+def float_bits(dtype, value):
     """Return the bits of a float, as an integer."""
-    return int(dtype.type(value).view(FORMATS[dtype].integer))
+    return int(dtype.type(value).view(FLOAT_FORMATS[dtype].integer))
 
 
-def nearest(k, x, factor):
+def emit_nearest_multiple(k, x, factor):
     """Write the whole number next to a multiple; return it, and bits that end with it.
 
     It has to be less than 2**21 in 32 bits, and less than 2**50 in 64.
     """
-    magic = format_of(x).magic
+    magic = float_format(x).magic
     shifted = k.fma(x, factor, magic)
-    return k.sub(shifted, magic), bits_of(k, shifted)
+    return k.sub(shifted, magic), emit_float_bits(k, shifted)
 
 
-def without_multiple(k, x, n, parts):
+def cody_waite(k, x, n, parts):
     """Write ``x - n * sum(parts)``, part by part, so that little is lost."""
     for part in parts:
         x = k.fma(n, -part, x)
     return x
 
 
-def power_of_two(k, bits, dtype):
+def emit_exp2_int(k, bits, dtype):
     """Write 2 to the number with which some bits end."""
-    form = FORMATS[dtype]
+    form = FLOAT_FORMATS[dtype]
     one = form.bias << form.digits
     return k.bitcast(k.add(k.shift_left(bits, form.digits), one), dtype)
 
 
-def scaled_exp(k, x, low=None, factor=None):
+def emit_scaled_exp(k, x, low=None, factor=None):
     """Write exp(x + low) times a factor, for x at which exp(x) / 4 is finite."""
     name = x.dtype.name
-    n, bits = nearest(k, x, LOG2_E / 2)
-    r = without_multiple(k, x, n, TWO_LOG_2[name])
+    n, bits = emit_nearest_multiple(k, x, LOG2_E / 2)
+    r = cody_waite(k, x, n, TWO_LOG_2[name])
     r = r if low is None else k.add(r, low)
-    y = k.add(plus_rest(k, r, r, EXP[name]), 1)
+    y = k.add(emit_polynomial_tail(k, r, r, EXP[name]), 1)
     y = y if factor is None else k.mul(y, factor)
-    scale = power_of_two(k, bits, x.dtype)
+    scale = emit_exp2_int(k, bits, x.dtype)
     return k.mul(k.mul(y, scale), scale)
 
 
-def exp(k, x):
+def emit_exp(k, x):
     """Write e to the x."""
-    low, high = ENDS[x.dtype.name]
-    return scaled_exp(k, not_above(k, not_below(k, x, low), high))
+    low, high = EXP_RANGE[x.dtype.name]
+    return emit_scaled_exp(k, emit_upper_clamp(k, emit_lower_clamp(k, x, low), high))
 
 
 HALF_LOG_2 = 0.34657359027997264
@@ -145,15 +145,15 @@ ONE_FROM = {"float32": 9.1, "float64": 19.1}
 def expm1_of_double(k, x):
     """Write exp(2 x) - 1, for small x; of large ones not all digits are right."""
     name = x.dtype.name
-    n, bits = nearest(k, x, 2 * LOG2_E)
+    n, bits = emit_nearest_multiple(k, x, 2 * LOG2_E)
     r = k.fma(n, -HALF_LOG_2, x)
-    tail = plus_rest(k, k.add(r, r), r, EXPM1_OF_DOUBLE[name])
-    scale = power_of_two(k, bits, x.dtype)
+    tail = emit_polynomial_tail(k, k.add(r, r), r, EXPM1_OF_DOUBLE[name])
+    scale = emit_exp2_int(k, bits, x.dtype)
     return k.fma(scale, tail, k.sub(scale, 1))
 
 
-def tanh(k, x):
+def emit_tanh(k, x):
     """Write the hyperbolic tangent: e / (e + 2) for e = exp(2 |x|) - 1."""
-    size = not_above(k, k.abs(x), ONE_FROM[x.dtype.name])
+    size = emit_upper_clamp(k, k.abs(x), ONE_FROM[x.dtype.name])
     e = expm1_of_double(k, size)
     return k.copysign(k.div(e, k.add(e, 2)), x)

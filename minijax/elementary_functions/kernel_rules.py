@@ -13,13 +13,13 @@ Reference: W. Kahan, *Branch cuts for complex elementary functions* (1987).
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.numerics import PSI_FAR, PSI_NEAR, PSI_ZERO
-from minijax.elementary_functions.exponentials import bits_of, format_of
-from minijax.elementary_functions.real_functions import chosen
-from minijax.elementary_functions.scalar_functions import polynomial
-from minijax.kernels.builder import NoKernel, Pair, complex_rules
-from minijax.kernels.ir import in_registers
-from minijax.kernels.lowering import elementwise, kernel_rules
+from minijax.arrays.numerics import DIGAMMA_ASYMPTOTIC, DIGAMMA_RATIONAL, DIGAMMA_ROOT
+from minijax.elementary_functions.exponentials import emit_float_bits, float_format
+from minijax.elementary_functions.real_functions import emit_piecewise
+from minijax.elementary_functions.scalar_functions import emit_polynomial
+from minijax.kernels.builder import ComplexNode, UnsupportedKernel, complex_rules
+from minijax.kernels.ir import compute_dtype
+from minijax.kernels.lowering import elementwise_kernel_rule, kernel_rules
 
 # Kernel rules of functions for which libraries have no name.
 
@@ -55,8 +55,8 @@ def erf_inv(k, y):
     name, size = y.dtype.name, k.abs(y)
     gap = k.sub(1, size)
     w = k.neg(k.log(k.mul(gap, k.add(size, 1))))
-    middle = polynomial(k, k.sub(w, 2.5), ERF_INV_MIDDLE[name])
-    ends = polynomial(k, k.sub(k.sqrt(w), 3), ERF_INV_ENDS[name])
+    middle = emit_polynomial(k, k.sub(w, 2.5), ERF_INV_MIDDLE[name])
+    ends = emit_polynomial(k, k.sub(k.sqrt(w), 3), ERF_INV_ENDS[name])
     x = k.mul(size, k.select(k.lt(w, 5), middle, ends))
     x = halley_step(k, x, size, gap) if y.dtype == np.float64 else x
     return k.copysign(k.select(k.eq(size, 1), np.inf, x), y)
@@ -91,14 +91,14 @@ def psi_near(k, x):
         down = k.gt(x, 2)
         x = k.select(down, k.sub(x, 1), x)
         above = k.select(down, k.add(above, k.div(1, x)), above)
-    top, bottom = (polynomial(k, k.sub(x, 1.5), part) for part in PSI_NEAR)
-    left = k.sub(k.sub(x, PSI_ZERO[0]), PSI_ZERO[1])
+    top, bottom = (emit_polynomial(k, k.sub(x, 1.5), part) for part in DIGAMMA_RATIONAL)
+    left = k.sub(k.sub(x, DIGAMMA_ROOT[0]), DIGAMMA_ROOT[1])
     return k.add(above, k.mul(left, k.div(top, bottom)))
 
 
 def psi_far(k, x):
     """Write digamma above 8: its asymptotic series."""
-    rest = polynomial(k, k.div(1, k.mul(x, x)), PSI_FAR)
+    rest = emit_polynomial(k, k.div(1, k.mul(x, x)), DIGAMMA_ASYMPTOTIC)
     return k.sub(k.sub(k.log(x), k.div(0.5, x)), rest)
 
 
@@ -112,9 +112,9 @@ def psi_reflected(k, x):
     return k.mul(k.copysign(cotangent, turns), np.pi)
 
 
-def nextafter(k, x, y):
+def emit_nextafter(k, x, y):
     """Write the neighbour of x in the direction of y."""
-    bits, one = bits_of(k, x), k.number(1, bits_of(k, x))
+    bits, one = emit_float_bits(k, x), k.number(1, emit_float_bits(k, x))
     away = k.eq(k.lt(x, y), k.gt(x, 0))
     moved = k.add(bits, k.select(away, one, -1))
     tiny = k.copysign(k.bitcast(one, x.dtype), y)
@@ -123,9 +123,9 @@ def nextafter(k, x, y):
     return k.select(known, k.select(k.eq(x, y), y, moved), np.nan)
 
 
-def reduce_precision(k, x, exponent_bits, mantissa_bits):
+def emit_reduce_precision(k, x, exponent_bits, mantissa_bits):
     """Write what a float of fewer bits would keep of x; halves round to even."""
-    form, size = format_of(x), k.abs(x)
+    form, size = float_format(x), k.abs(x)
     most = 2 ** (min(exponent_bits, 12) - 1)
     cut = form.digits - mantissa_bits
     y = with_digits_cut(k, size, cut) if cut > 0 else size
@@ -137,7 +137,7 @@ def reduce_precision(k, x, exponent_bits, mantissa_bits):
 
 def with_digits_cut(k, x, cut):
     """Write a positive float without its last digits."""
-    bits = bits_of(k, x)
+    bits = emit_float_bits(k, x)
     odd = k.apply("and", k.shift_right(bits, cut), 1)
     half = k.add(bits, k.add(odd, 2 ** (cut - 1) - 1))
     return k.bitcast(k.apply("and", half, -(2**cut)), x.dtype)
@@ -145,20 +145,20 @@ def with_digits_cut(k, x, cut):
 
 def in_own_bits(body):
     """Return the kernel rule of what depends on the bits in which floats lie."""
-    add_kernel = elementwise(body)
+    add_kernel = elementwise_kernel_rule(body)
 
     def rule(lowering, eqn, x, *others):
-        if x.dtype != in_registers(x.dtype):
-            raise NoKernel("The bits of halves are others than in 32 bits.")
+        if x.dtype != compute_dtype(x.dtype):
+            raise UnsupportedKernel("The bits of halves are others than in 32 bits.")
         return add_kernel(lowering, eqn, x, *others)
 
     return rule
 
 
-kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
-kernel_rules[lax.digamma_p] = elementwise(digamma)
-kernel_rules[lax.nextafter_p] = in_own_bits(nextafter)
-kernel_rules[lax.reduce_precision_p] = in_own_bits(reduce_precision)
+kernel_rules[lax.erf_inv_p] = elementwise_kernel_rule(erf_inv)
+kernel_rules[lax.digamma_p] = elementwise_kernel_rule(digamma)
+kernel_rules[lax.nextafter_p] = in_own_bits(emit_nextafter)
+kernel_rules[lax.reduce_precision_p] = in_own_bits(emit_reduce_precision)
 
 
 # Kernel rules of functions of complex numbers: pairs of functions of real numbers.
@@ -195,7 +195,7 @@ def complex_exp(k, z):
     sin = unless_nan(k, k.sin(z.imag), k.eq(z.real, -np.inf), zero)
     imag = k.mul(k.mul(size, sin), factor)
     real = k.mul(k.mul(size, cos), factor)
-    return Pair(real, k.select(k.eq(z.imag, 0), z.imag, imag))
+    return ComplexNode(real, k.select(k.eq(z.imag, 0), z.imag, imag))
 
 
 def complex_expm1(k, z):
@@ -209,7 +209,7 @@ def complex_expm1(k, z):
     imag = k.mul(k.mul(more, k.sin(z.imag)), factor)
     flat = k.eq(z.imag, 0)
     zero = k.apply("and", flat, k.eq(z.real, 0))
-    return Pair(k.select(zero, 0, real), k.select(flat, 0, imag))
+    return ComplexNode(k.select(zero, 0, real), k.select(flat, 0, imag))
 
 
 def hyperbolic_parts(k, x):
@@ -233,7 +233,7 @@ def complex_sinh(k, z):
     turned = k.copysign(1, k.select(k.ne(cos, cos), 1, cos))
     zeros = k.mul(z.real, turned), z.imag
     parts = zip(z, zeros, (real, imag))
-    return Pair(*[k.select(k.eq(old, 0), zero, new) for old, zero, new in parts])
+    return ComplexNode(*[k.select(k.eq(old, 0), zero, new) for old, zero, new in parts])
 
 
 def complex_cosh(k, z):
@@ -244,7 +244,7 @@ def complex_cosh(k, z):
     real = k.mul(k.mul(cosh, cos), factor)
     imag = k.mul(k.mul(sinh, sin), factor)
     zero = k.apply("or", k.eq(sinh, 0), k.eq(sin, 0))
-    return Pair(real, k.select(zero, signed_zero(k, z.real, sin), imag))
+    return ComplexNode(real, k.select(zero, signed_zero(k, z.real, sin), imag))
 
 
 def signed_zero(k, x, y):
@@ -256,13 +256,13 @@ def signed_zero(k, x, y):
 
 def complex_sin(k, z):
     """Write the sine: the hyperbolic one, with the parts in the other order."""
-    mirrored = complex_sinh(k, Pair(z.imag, z.real))
-    return Pair(mirrored.imag, mirrored.real)
+    mirrored = complex_sinh(k, ComplexNode(z.imag, z.real))
+    return ComplexNode(mirrored.imag, mirrored.real)
 
 
 def complex_cos(k, z):
     """Write the cosine: the hyperbolic one, turned."""
-    return complex_cosh(k, Pair(k.neg(z.imag), z.real))
+    return complex_cosh(k, ComplexNode(k.neg(z.imag), z.real))
 
 
 def complex_tanh(k, z):
@@ -277,13 +277,13 @@ def complex_tanh(k, z):
     real = k.select(k.apply("and", far, defined), k.copysign(1, x), real)
     end = k.copysign(0, unless_nan(k, tan, infinite, y))
     imag = k.select(infinite, end, k.mul(tan, inverse))
-    return Pair(k.select(k.eq(x, 0), x, real), k.select(k.eq(y, 0), y, imag))
+    return ComplexNode(k.select(k.eq(x, 0), x, real), k.select(k.eq(y, 0), y, imag))
 
 
 def complex_tan(k, z):
     """Write the tangent: the hyperbolic one, with the parts in the other order."""
-    mirrored = complex_tanh(k, Pair(z.imag, z.real))
-    return Pair(mirrored.imag, mirrored.real)
+    mirrored = complex_tanh(k, ComplexNode(z.imag, z.real))
+    return ComplexNode(mirrored.imag, mirrored.real)
 
 
 # What is larger or smaller than one of two numbers is multiplied by one of two others
@@ -301,7 +301,7 @@ def complex_sqrt(k, z):
     right, endless = k.ge(x, 0), is_infinite(k, y)
     real = k.select(endless, np.inf, k.select(right, root, other))
     imag = k.select(endless, np.inf, k.select(right, other, root))
-    return Pair(real, k.copysign(imag, y))
+    return ComplexNode(real, k.copysign(imag, y))
 
 
 def parts_of_root(k, x, y):
@@ -309,8 +309,8 @@ def parts_of_root(k, x, y):
     most, least, *scales = SCALES[x.dtype.name]
     large = k.select(k.gt(x, y), x, y)
     ends = k.gt(large, most), k.lt(large, least)
-    scale = chosen(k, x, ends, (*scales[:2], 1.0))
-    back = chosen(k, x, ends, (*scales[2:], 1.0))
+    scale = emit_piecewise(k, x, ends, (*scales[:2], 1.0))
+    back = emit_piecewise(k, x, ends, (*scales[2:], 1.0))
     zero, x, y = k.eq(k.add(x, y), 0), k.mul(x, scale), k.mul(y, scale)
     size = k.sqrt(k.fma(x, x, k.mul(y, y)))
     root = k.sqrt(k.mul(k.add(x, size), 0.5))
@@ -352,20 +352,20 @@ def square_less_one(k, above, y):
 
 def complex_log(k, z):
     """Write the natural logarithm with an imaginary part from -pi to pi."""
-    return Pair(log_of_size(k, *z), k.atan2(z.imag, z.real))
+    return ComplexNode(log_of_size(k, *z), k.atan2(z.imag, z.real))
 
 
 def complex_log1p(k, z):
     """Write the natural logarithm of 1 + z."""
     moved = k.add(z.real, 1)
     size = log_of_size(k, moved, z.imag, z.real)
-    return Pair(size, k.atan2(z.imag, moved))
+    return ComplexNode(size, k.atan2(z.imag, moved))
 
 
 def complex_mul(k, x, y):
     """Write the product as NumPy computes it: each part with one rounding less."""
     real = k.fma(x.real, y.real, k.neg(k.mul(x.imag, y.imag)))
-    return Pair(real, k.fma(x.real, y.imag, k.mul(x.imag, y.real)))
+    return ComplexNode(real, k.fma(x.real, y.imag, k.mul(x.imag, y.real)))
 
 
 complex_rules.update(

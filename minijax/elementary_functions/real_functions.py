@@ -3,8 +3,8 @@
 It works with numbers of any kind that has arithmetic. To find digits for 64-bit
 floats, these have to have more than 64 bits, as those of mpmath.
 
-`function` returns one by the name of its scalar operation; `expand` puts them into a
-kernel.
+`scalar_function` returns one by the name of its scalar operation; `expand_functions`
+puts them into a kernel.
 
 Reference: C. Lawson, Contributions to the theory of linear least maximum
 approximation (1961); H. Loeb, On rational fraction approximations at discrete points
@@ -19,42 +19,42 @@ import math
 
 import numpy as np
 
-from minijax.arrays.numerics import horner
+from minijax.arrays.numerics import polyval_horner
 from minijax.elementary_functions.exponentials import (
-    ENDS,
-    FORMATS,
+    EXP_RANGE,
+    FLOAT_FORMATS,
     LOG2_E,
-    bits_as_int,
-    bits_of,
-    exp,
-    format_of,
-    nearest,
-    power_of_two,
-    scaled_exp,
-    tanh,
-    without_multiple,
+    cody_waite,
+    emit_exp,
+    emit_exp2_int,
+    emit_float_bits,
+    emit_nearest_multiple,
+    emit_scaled_exp,
+    emit_tanh,
+    float_bits,
+    float_format,
 )
 from minijax.elementary_functions.scalar_functions import (
-    in_pairs,
-    not_above,
-    not_below,
-    plus_rest,
-    polynomial,
-    write_function,
-    written_out,
+    build_function,
+    emit_estrin_step,
+    emit_lower_clamp,
+    emit_polynomial,
+    emit_polynomial_tail,
+    emit_upper_clamp,
+    expand_calls,
 )
 from minijax.kernels.ir import scalar_ops
 
 # Polynomials and their quotients that come as close to a function as can be.
 
 
-def spread(low, high, count):
+def chebyshev_points(low, high, count):
     """Return points between two numbers, closer to each other near the ends."""
     shares = [(1 - math.cos(math.pi * (k + 0.5) / count)) / 2 for k in range(count)]
     return [low + (high - low) * share for share in shares]
 
 
-def solve(matrix, right):
+def solve_linear_system(matrix, right):
     """Return the solution of a system of linear equations, by elimination."""
     rows = [[*row, value] for row, value in zip(matrix, right)]
     for place in range(len(rows)):
@@ -78,10 +78,10 @@ def least_squares(columns, right, weights):
     every = range(len(columns))
     below = [[product(i, column) for column in columns[: i + 1]] for i in every]
     matrix = [[below[max(i, j)][min(i, j)] for j in every] for i in every]
-    return solve(matrix, [product(i, right) for i in every])
+    return solve_linear_system(matrix, [product(i, right) for i in every])
 
 
-def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
+def minimax_fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
     """Return polynomials whose quotient has the least largest error.
 
     Args:
@@ -95,18 +95,20 @@ def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
       The coefficients above, those below, of which the first is 1, and the error.
     """
     low, high = ends
-    points = spread(low, high, 5 * (top + bottom + 2))
+    points = chebyshev_points(low, high, 5 * (top + bottom + 2))
     values, scales = [f(x) for x in points], [weight(x) for x in points]
     columns = [[x**n for x in points] for n in range(top + 1)]
     for n in range(1, bottom + 1):
         columns.append([-y * x**n for x, y in zip(points, values)])
     shares, below = [1] * len(points), [1]
     for turn in range(rounds):
-        scaled = [w / horner(below, x) for w, x in zip(scales, points)]
+        scaled = [w / polyval_horner(below, x) for w, x in zip(scales, points)]
         weights = [share * w * w for share, w in zip(shares, scaled)]
         found = least_squares(columns, values, weights)
         above, below = found[: top + 1], [1, *found[top + 1 :]]
-        quotients = [horner(above, x) / horner(below, x) for x in points]
+        quotients = [
+            polyval_horner(above, x) / polyval_horner(below, x) for x in points
+        ]
         errors = [abs(w * (a - b)) for w, a, b in zip(scales, quotients, values)]
         worst = max(errors)
         if turn > 2 or not bottom:  # a quotient has to settle first
@@ -131,57 +133,57 @@ LOG = {
 }  # fmt: skip
 
 
-def parts_of(k, x, small=True):
+def emit_frexp(k, x, small=True):
     """Write f and n, for which x = (1 + f) 2**n, and 1 + f is near 1; x > 0.
 
     Args:
       small: whether x may be so small that not all of its digits are there.
     """
-    form, dtype = format_of(x), x.dtype
-    one, root = (bits_as_int(dtype, value) for value in (1.0, 0.5**0.5))
+    form, dtype = float_format(x), x.dtype
+    one, root = (float_bits(dtype, value) for value in (1.0, 0.5**0.5))
     away = 2.0**form.digits + form.bias  # the bits of 2.0**digits end with ones
     if small:
         few, more = k.lt(x, form.tiny), form.digits + 2
         x = k.select(few, k.mul(x, 2.0**more), x)
         away = k.select(few, k.number(away + more, x), away)
-    moved = k.add(bits_of(k, x), one - root)
+    moved = k.add(emit_float_bits(k, x), one - root)
     count = k.shift_right(moved, form.digits)
-    count = k.apply("or", count, bits_as_int(dtype, 2.0**form.digits))
+    count = k.apply("or", count, float_bits(dtype, 2.0**form.digits))
     fraction = k.apply("and", moved, 2**form.digits - 1)
     f = k.sub(k.bitcast(k.add(fraction, root), dtype), 1)
     return f, k.sub(k.bitcast(count, dtype), away)
 
 
-def log_of_parts(k, f, n):
+def emit_log_of_frexp(k, f, n):
     """Write the logarithm of (1 + f) 2**n."""
     if f.dtype == np.float32:
-        y = plus_rest(k, f, f, LOG["float32"])
+        y = emit_polynomial_tail(k, f, f, LOG["float32"])
     else:
         s = k.div(f, k.add(f, 2))
         z = k.mul(s, s)
-        rest = k.fma(z, polynomial(k, z, LOG["float64"]), k.neg(f))
+        rest = k.fma(z, emit_polynomial(k, z, LOG["float64"]), k.neg(f))
         y = k.fma(s, rest, f)
     return k.fma(n, np.log(2), y)
 
 
-def at_ends(k, x, y):
+def emit_log_edge_cases(k, x, y):
     """Write a logarithm of any x, given what it is for positive numbers."""
     y = k.select(k.lt(x, np.inf), y, x)
     low = k.select(k.eq(x, 0), k.number(-np.inf, x), np.nan)
     return k.select(k.gt(x, 0), y, low)
 
 
-def log(k, x):
+def emit_log(k, x):
     """Write the natural logarithm; numbers that are no usual ones are rare."""
-    form = format_of(x)
-    tiny, most = (bits_as_int(x.dtype, value) for value in (form.tiny, np.inf))
+    form = float_format(x)
+    tiny, most = (float_bits(x.dtype, value) for value in (form.tiny, np.inf))
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     place = k.sub(k.bitcast(x, unsigned), tiny)
 
     def write():
-        return at_ends(k, x, log_of_parts(k, *parts_of(k, x)))
+        return emit_log_edge_cases(k, x, emit_log_of_frexp(k, *emit_frexp(k, x)))
 
-    usual = log_of_parts(k, *parts_of(k, x, small=False))
+    usual = emit_log_of_frexp(k, *emit_frexp(k, x, small=False))
     return k.rarely(k.ge(place, most - tiny), write, usual)
 
 
@@ -211,33 +213,35 @@ MINUS_ONE_TO = {"float32": -18.0, "float64": -38.0}
 def part_of_expm1(k, x, part):
     """Write (exp(x) - 1) times a power of two, which may keep it finite."""
     name = x.dtype.name
-    n, bits = nearest(k, x, LOG2_E)
-    r = without_multiple(k, x, n, LOG_2[name])
-    tail = plus_rest(k, r, r, EXPM1[name])
-    scale = k.mul(power_of_two(k, k.sub(bits, 2), x.dtype), 4 * part)
+    n, bits = emit_nearest_multiple(k, x, LOG2_E)
+    r = cody_waite(k, x, n, LOG_2[name])
+    tail = emit_polynomial_tail(k, r, r, EXPM1[name])
+    scale = k.mul(emit_exp2_int(k, k.sub(bits, 2), x.dtype), 4 * part)
     return k.fma(scale, tail, k.sub(scale, part))
 
 
-def expm1(k, x):
+def emit_expm1(k, x):
     """Write exp(x) - 1."""
-    low, high = MINUS_ONE_TO[x.dtype.name], ENDS[x.dtype.name][1]
-    inside = not_above(k, not_below(k, x, low), high)
+    low, high = MINUS_ONE_TO[x.dtype.name], EXP_RANGE[x.dtype.name][1]
+    inside = emit_upper_clamp(k, emit_lower_clamp(k, x, low), high)
     y = k.mul(part_of_expm1(k, inside, 0.5), 2)
     return k.select(k.lt(k.abs(x), 2.0**-60), x, y)
 
 
-def sinh(k, x):
+def emit_sinh(k, x):
     """Write the hyperbolic sine: (e + e / (e + 1)) / 2 for e = exp(|x|) - 1."""
     size = k.abs(x)
-    e = part_of_expm1(k, not_above(k, size, ENDS[x.dtype.name][1] + 0.5), 0.25)
+    e = part_of_expm1(
+        k, emit_upper_clamp(k, size, EXP_RANGE[x.dtype.name][1] + 0.5), 0.25
+    )
     y = k.mul(k.add(e, k.div(e, k.fma(e, 4, 1))), 2)
     return k.copysign(k.select(k.lt(size, 2.0**-30), size, y), x)
 
 
-def cosh(k, x):
+def emit_cosh(k, x):
     """Write the hyperbolic cosine: (e + 1 / e) / 2 for e = exp(|x|)."""
-    size = not_above(k, k.abs(x), ENDS[x.dtype.name][1] + 1)
-    e = scaled_exp(k, size, None, 0.25)
+    size = emit_upper_clamp(k, k.abs(x), EXP_RANGE[x.dtype.name][1] + 1)
+    e = emit_scaled_exp(k, size, None, 0.25)
     return k.mul(k.add(e, k.div(1 / 16, e)), 2)
 
 
@@ -255,56 +259,58 @@ EXP2 = {
 }  # fmt: skip
 
 # Where 2**x is 0, and where it is infinite.
-ENDS_OF_EXP2 = {"float32": (-151.0, 129.0), "float64": (-1076.0, 1025.0)}
+EXP2_RANGE = {"float32": (-151.0, 129.0), "float64": (-1076.0, 1025.0)}
 
 
-def exp2_of_sum(k, high, low):
+def emit_exp2_of_sum(k, high, low):
     """Write 2 to the sum of a number and a small one, None for 0."""
     dtype = high.dtype
-    least, most = ENDS_OF_EXP2[dtype.name]
-    high = not_above(k, not_below(k, high, least), most)
-    n, bits = nearest(k, high, 1)
+    least, most = EXP2_RANGE[dtype.name]
+    high = emit_upper_clamp(k, emit_lower_clamp(k, high, least), most)
+    n, bits = emit_nearest_multiple(k, high, 1)
     r = k.sub(high, n)
     r = r if low is None else k.add(r, low)
-    y = k.fma(r, polynomial(k, r, EXP2[dtype.name]), 1)
-    count = k.sub(bits, bits_as_int(dtype, FORMATS[dtype].magic))
+    y = k.fma(r, emit_polynomial(k, r, EXP2[dtype.name]), 1)
+    count = k.sub(bits, float_bits(dtype, FLOAT_FORMATS[dtype].magic))
     half = k.shift_right(count, 1)
-    y = k.mul(y, power_of_two(k, half, dtype))
-    return k.mul(y, power_of_two(k, k.sub(count, half), dtype))
+    y = k.mul(y, emit_exp2_int(k, half, dtype))
+    return k.mul(y, emit_exp2_int(k, k.sub(count, half), dtype))
 
 
-def exp2(k, x):
+def emit_exp2(k, x):
     """Write 2 to the x."""
-    return exp2_of_sum(k, x, None)
+    return emit_exp2_of_sum(k, x, None)
 
 
-def log1p(k, x):
+def emit_log1p(k, x):
     """Write the logarithm of 1 + x: what the sum loses is put back into f."""
     total = k.add(x, 1)
     lost = k.sub(x, k.sub(total, 1))
-    f, n = parts_of(k, total, small=False)
-    bits = bits_of(k, k.sub(format_of(x).magic + 1, n))
-    shrunk = k.mul(power_of_two(k, bits, x.dtype), 0.5)  # 2**-n, also for the largest n
+    f, n = emit_frexp(k, total, small=False)
+    bits = emit_float_bits(k, k.sub(float_format(x).magic + 1, n))
+    shrunk = k.mul(
+        emit_exp2_int(k, bits, x.dtype), 0.5
+    )  # 2**-n, also for the largest n
     f = k.fma(lost, shrunk, f)
-    return k.copysign(at_ends(k, total, log_of_parts(k, f, n)), x)
+    return k.copysign(emit_log_edge_cases(k, total, emit_log_of_frexp(k, f, n)), x)
 
 
-def asinh(k, x):
+def emit_asinh(k, x):
     """Write the inverse of the hyperbolic sine."""
     size = k.abs(x)
     big = k.gt(size, 2.0**60)
     square = k.mul(size, size)
     rest = k.div(square, k.add(k.sqrt(k.add(square, 1)), 1))
-    y = log1p(k, k.select(big, size, k.add(size, rest)))
+    y = emit_log1p(k, k.select(big, size, k.add(size, rest)))
     return k.copysign(with_log_2(k, big, y), x)
 
 
-def acosh(k, x):
+def emit_acosh(k, x):
     """Write the inverse of the hyperbolic cosine."""
     big = k.gt(x, 2.0**60)
     t = k.sub(x, 1)
     root = k.sqrt(k.fma(t, t, k.add(t, t)))
-    y = with_log_2(k, big, log1p(k, k.select(big, x, k.add(t, root))))
+    y = with_log_2(k, big, emit_log1p(k, k.select(big, x, k.add(t, root))))
     return k.select(k.lt(x, 1), np.nan, y)
 
 
@@ -313,10 +319,10 @@ def with_log_2(k, condition, y):
     return k.add(y, k.select(condition, k.number(np.log(2), y), 0))
 
 
-def atanh(k, x):
+def emit_atanh(k, x):
     """Write the inverse of the hyperbolic tangent."""
     size = k.abs(x)
-    y = k.mul(log1p(k, k.div(k.add(size, size), k.sub(1, size))), 0.5)
+    y = k.mul(emit_log1p(k, k.div(k.add(size, size), k.sub(1, size))), 0.5)
     return k.copysign(y, x)
 
 
@@ -329,7 +335,7 @@ HALF_PI = {
     "float32": (1.5703125, 0.0004837513, 7.5495336e-08, 2.563344e-12),
     "float64": (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
 }
-NEAR = {"float32": 12800.0, "float64": 1.6e6}
+CODY_WAITE_LIMIT = {"float32": 12800.0, "float64": 1.6e6}
 
 # (sin(r) - r) / r**3 and (cos(r) - 1) / r**2, as functions of r**2, for |r| < pi/4.
 SIN = {
@@ -356,28 +362,28 @@ def sin_of(k, r, bits):
     first = k.select(odd, 1, r)
     pairs = zip(COS[name], SIN[name])
     coefficients = [k.select(odd, k.number(c, r), s) for c, s in pairs]
-    size = k.fma(k.mul(first, z), polynomial(k, z, coefficients), first)
+    size = k.fma(k.mul(first, z), emit_polynomial(k, z, coefficients), first)
     turned = k.shift_left(k.apply("and", bits, 2), r.dtype.itemsize * 8 - 2)
-    return k.bitcast(k.xor(bits_of(k, size), turned), r.dtype)
+    return k.bitcast(k.xor(emit_float_bits(k, size), turned), r.dtype)
 
 
 def sign_bit(k, x):
     """Write the sign of a float as the first bit of an integer."""
     least = -(2 ** (x.dtype.itemsize * 8 - 1))
-    return k.apply("and", bits_of(k, x), least)
+    return k.apply("and", emit_float_bits(k, x), least)
 
 
 def near(k, x):
     """Write what is left of x without quarter turns, and bits that end with these."""
-    n, bits = nearest(k, x, TWO_OVER_PI)
-    return without_multiple(k, x, n, HALF_PI[x.dtype.name]), bits
+    n, bits = emit_nearest_multiple(k, x, TWO_OVER_PI)
+    return cody_waite(k, x, n, HALF_PI[x.dtype.name]), bits
 
 
-UNSIGNED = np.dtype(np.uint64)
-FLOAT = np.dtype(np.float64)
+UINT64 = np.dtype(np.uint64)
+FLOAT64 = np.dtype(np.float64)
 
 # Nothing, and then the bits of 2 / pi behind the point, 64 by 64.
-WORDS = (
+TWO_OVER_PI_WORDS = (
     0, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
     0xFE5163ABDEBBC561, 0xB7246E3A424DD2E0, 0x06492EEA09D1921C, 0xFE1DEB1CB129A73E,
     0xE88235F52EBB4484, 0xE99C7026B45F7E41, 0x3991D639835339F4, 0x9C845F8BBDF9283B,
@@ -393,8 +399,8 @@ RIGHT_ANGLE = {
 
 
 def window(k, start):
-    """Write three words of the bits of `WORDS`, from a certain one on."""
-    words = [k.constant(word, UNSIGNED) for word in WORDS]
+    """Write three words of the bits of `TWO_OVER_PI_WORDS`, from a certain one on."""
+    words = [k.constant(word, UINT64) for word in TWO_OVER_PI_WORDS]
     place = k.shift_right(start, 6)
     for step in (16, 8, 4, 2, 1):
         moved = k.ne(k.apply("and", place, step), 0)
@@ -421,13 +427,13 @@ def low_half(k, x):
     return k.apply("and", x, 2**32 - 1)
 
 
-def far(k, x):
+def payne_hanek(k, x):
     """Write what is left of x without quarter turns, and bits that end with these.
 
     Args:
       x: a node, float64, for a number above 2**20.
     """
-    bits = k.bitcast(x, UNSIGNED)
+    bits = k.bitcast(x, UINT64)
     digits = k.apply("or", k.apply("and", bits, 2**52 - 1), 2**52)
     start = k.sub(k.shift_right(bits, 52), 1013)
     high, middle, low = window(k, start)
@@ -437,14 +443,14 @@ def far(k, x):
     head = k.add(k.mul(high, digits), k.add(upper_half(k, middle, digits), carry))
     turns = k.shift_right(k.add(head, 2**61), 62)
     part = k.bitcast(k.sub(head, k.shift_left(turns, 62)), np.dtype(np.int64))
-    return k.add(quarter_turns(k, part, tail), k.sub(x, x)), turns
+    return k.add(emit_quarter_turn_angle(k, part, tail), k.sub(x, x)), turns
 
 
-def quarter_turns(k, part, tail):
+def emit_quarter_turn_angle(k, part, tail):
     """Write the angle of (part + tail / 2**64) / 2**62 quarter turns."""
-    first = k.convert(part, FLOAT)
-    rest = k.convert(k.sub(part, k.convert(first, part.dtype)), FLOAT)
-    rest = k.fma(k.convert(tail, FLOAT), 2.0**-64, rest)
+    first = k.convert(part, FLOAT64)
+    rest = k.convert(k.sub(part, k.convert(first, part.dtype)), FLOAT64)
+    rest = k.fma(k.convert(tail, FLOAT64), 2.0**-64, rest)
     total = k.add(first, rest)
     lost = k.sub(rest, k.sub(total, first))
     high, low = (half * 2.0**-62 for half in RIGHT_ANGLE["float64"])
@@ -459,27 +465,27 @@ def by_turns(k, x, write):
       write: a function that writes it, of the rest of x and of bits that end with the
         number of quarter turns.
     """
-    wide, form = np.dtype(np.float64), format_of(x)
+    wide, form = np.dtype(np.float64), float_format(x)
 
     def huge():
-        r, turns = far(k, k.convert(x, wide))
+        r, turns = payne_hanek(k, k.convert(x, wide))
         return write(k.convert(r, x.dtype), k.convert(turns, form.integer))
 
-    return k.rarely(k.gt(x, NEAR[x.dtype.name]), huge, write(*near(k, x)))
+    return k.rarely(k.gt(x, CODY_WAITE_LIMIT[x.dtype.name]), huge, write(*near(k, x)))
 
 
-def sin(k, x):
+def emit_sin(k, x):
     """Write the sine."""
     sign = sign_bit(k, x)
 
     def write(r, bits):
         size = sin_of(k, r, bits)
-        return k.bitcast(k.xor(bits_of(k, size), sign), x.dtype)
+        return k.bitcast(k.xor(emit_float_bits(k, size), sign), x.dtype)
 
     return by_turns(k, k.abs(x), write)
 
 
-def cos(k, x):
+def emit_cos(k, x):
     """Write the cosine: the sine, one quarter turn ahead."""
     return by_turns(k, k.abs(x), lambda r, bits: sin_of(k, r, k.add(bits, 1)))
 
@@ -498,19 +504,19 @@ TAN_BOTTOM = {
 }  # fmt: skip
 
 
-def tan(k, x):
+def emit_tan(k, x):
     """Write the tangent."""
     sign, name = sign_bit(k, x), x.dtype.name
 
     def write(r, bits):
         z = k.mul(r, r)
-        top = k.fma(k.mul(r, z), polynomial(k, z, TAN_TOP[name]), r)
-        bottom = k.fma(z, polynomial(k, z, TAN_BOTTOM[name]), 1)
+        top = k.fma(k.mul(r, z), emit_polynomial(k, z, TAN_TOP[name]), r)
+        bottom = k.fma(z, emit_polynomial(k, z, TAN_BOTTOM[name]), 1)
         odd = k.apply("and", bits, 1)
         turned = k.ne(odd, 0)
         size = k.div(k.select(turned, bottom, top), k.select(turned, top, bottom))
         signs = k.xor(k.shift_left(odd, x.dtype.itemsize * 8 - 1), sign)
-        return k.bitcast(k.xor(bits_of(k, size), signs), x.dtype)
+        return k.bitcast(k.xor(emit_float_bits(k, size), signs), x.dtype)
 
     return by_turns(k, k.abs(x), write)
 
@@ -540,12 +546,12 @@ ASIN = {
 def part_of_right_angle(k, like, share, *conditions):
     """Write pi / 2 in two parts, times the share of the first condition that holds."""
     return [
-        chosen(k, like, conditions, [part * s for s in share])
+        emit_piecewise(k, like, conditions, [part * s for s in share])
         for part in RIGHT_ANGLE[like.dtype.name]
     ]
 
 
-def chosen(k, like, conditions, values):
+def emit_piecewise(k, like, conditions, values):
     """Write the value of the first condition that is true, and else the last value."""
     result = k.number(values[-1], like)
     for condition, value in zip(reversed(conditions), reversed(values[:-1])):
@@ -561,18 +567,18 @@ def angle_of(k, y, x):
     bottom = k.select(steep, y, k.select(middle, k.add(y, x), x))
     t = k.div(top, k.select(k.eq(bottom, 0), 1, bottom))
     z = k.mul(t, t)
-    rest = k.mul(k.mul(t, z), polynomial(k, z, ATAN[x.dtype.name]))
+    rest = k.mul(k.mul(t, z), emit_polynomial(k, z, ATAN[x.dtype.name]))
     high, low = part_of_right_angle(k, x, (1.0, 0.5, 0.0), steep, middle)
     return k.add(high, k.add(t, k.add(rest, low)))
 
 
-def atan(k, x):
+def emit_atan(k, x):
     """Write the inverse of the tangent."""
-    size = not_above(k, k.abs(x), 2.0**100)
+    size = emit_upper_clamp(k, k.abs(x), 2.0**100)
     return k.copysign(angle_of(k, size, k.number(1, x)), x)
 
 
-def atan2(k, y, x):
+def emit_atan2(k, y, x):
     """Write the angle of the point (x, y), between -pi and pi."""
     height, width = k.abs(y), k.abs(x)
     both = k.apply("and", k.eq(height, np.inf), k.eq(width, np.inf))
@@ -590,7 +596,7 @@ def atan2(k, y, x):
 
 def asin_series(k, s, z):
     """Write asin(s), where z is the square of s, below 1/4."""
-    return k.fma(k.mul(s, z), polynomial(k, z, ASIN[s.dtype.name]), s)
+    return k.fma(k.mul(s, z), emit_polynomial(k, z, ASIN[s.dtype.name]), s)
 
 
 def reduced_sine(k, x):
@@ -601,7 +607,7 @@ def reduced_sine(k, x):
     return large, k.select(large, k.sqrt(z), size), z
 
 
-def asin(k, x):
+def emit_asin(k, x):
     """Write the inverse of the sine; above 1/2 by asin(x) = pi/2 - 2 asin(s)."""
     large, s, z = reduced_sine(k, x)
     angle = asin_series(k, s, z)
@@ -610,7 +616,7 @@ def asin(k, x):
     return k.copysign(k.select(large, rest, angle), x)
 
 
-def acos(k, x):
+def emit_acos(k, x):
     """Write the inverse of the cosine."""
     large, s, z = reduced_sine(k, x)
     angle = asin_series(k, s, z)
@@ -636,29 +642,29 @@ CBRT = {
 }  # fmt: skip
 
 
-def cbrt(k, x):
+def emit_cbrt(k, x):
     """Write the cube root, by a polynomial and one or two steps of Newton's."""
     size = k.abs(x)
-    f, n = parts_of(k, size)
-    third, bits = nearest(k, n, 1 / 3)
+    f, n = emit_frexp(k, size)
+    third, bits = emit_nearest_multiple(k, n, 1 / 3)
     rest = k.fma(third, -3, n)
     up, down = k.gt(rest, 0), k.lt(rest, 0)
     m = k.add(f, 1)
-    w = polynomial(k, m, CBRT[x.dtype.name])
-    m = k.mul(m, chosen(k, m, (up, down), (2.0, 0.5, 1.0)))
-    w = k.mul(w, chosen(k, m, (up, down), (2 ** (-2 / 3), 2 ** (2 / 3), 1.0)))
+    w = emit_polynomial(k, m, CBRT[x.dtype.name])
+    m = k.mul(m, emit_piecewise(k, m, (up, down), (2.0, 0.5, 1.0)))
+    w = k.mul(w, emit_piecewise(k, m, (up, down), (2 ** (-2 / 3), 2 ** (2 / 3), 1.0)))
     if x.dtype == np.float64:
         cube = k.mul(k.mul(k.mul(w, w), k.mul(w, m)), m)
         w = k.fma(k.sub(1, cube), k.mul(w, 1 / 3), w)
     root = k.mul(m, w)
     gap = k.fma(k.mul(root, root), k.neg(root), m)
     root = k.fma(gap, k.mul(w, 1 / 3), root)
-    y = k.mul(root, power_of_two(k, bits, x.dtype))
+    y = k.mul(root, emit_exp2_int(k, bits, x.dtype))
     usual = k.apply("and", k.gt(size, 0), k.lt(size, np.inf))
     return k.copysign(k.select(usual, y, size), x)
 
 
-def hypot(k, x, y):
+def emit_hypot(k, x, y):
     """Write the length of the hypotenuse, without overflow on the way."""
     x, y = k.abs(x), k.abs(y)
     longer = k.select(k.gt(x, y), x, y)
@@ -666,8 +672,8 @@ def hypot(k, x, y):
     if x.dtype == np.float64:
         ends = k.gt(longer, 2.0**500), k.lt(longer, 2.0**-500)
     far = 100 if x.dtype == np.float32 else 600
-    scale = chosen(k, x, ends, (2.0**-far, 2.0 ** (far - 10), 1.0))
-    back = chosen(k, x, ends, (2.0**far, 2.0 ** (10 - far), 1.0))
+    scale = emit_piecewise(k, x, ends, (2.0**-far, 2.0 ** (far - 10), 1.0))
+    back = emit_piecewise(k, x, ends, (2.0**far, 2.0 ** (10 - far), 1.0))
     x_scaled, y_scaled = k.mul(x, scale), k.mul(y, scale)
     square = k.fma(x_scaled, x_scaled, k.mul(y_scaled, y_scaled))
     length = k.mul(k.sqrt(square), back)
@@ -691,55 +697,55 @@ LOG_2_UNIT = {
 }
 
 
-def coarse(k, x):
+def emit_high_half(k, x):
     """Write x with the first half of its digits; products of such are exact."""
-    form = format_of(x)
+    form = float_format(x)
     mask = -(2 ** (form.digits // 2 + 1))
-    return k.bitcast(k.apply("and", bits_of(k, x), mask), x.dtype)
+    return k.bitcast(k.apply("and", emit_float_bits(k, x), mask), x.dtype)
 
 
 def log2_in_two_parts(k, x):
     """Write the logarithm to base 2, as a coarse number and a small one; x > 0."""
-    f, n = parts_of(k, x)
+    f, n = emit_frexp(k, x)
     d = k.add(f, 2)
-    d_high = coarse(k, d)
+    d_high = emit_high_half(k, d)
     d_low = k.sub(f, k.sub(d_high, 2))
     s = k.div(f, d)
-    s_high = coarse(k, s)
+    s_high = emit_high_half(k, s)
     left = k.sub(k.sub(f, k.mul(s_high, d_high)), k.mul(s_high, d_low))
     s_low = k.div(left, d)
     square = k.mul(s_high, s_high)
     z = k.mul(s, s)
     rest = k.mul(s_low, k.add(s_high, s))
-    rest = k.fma(k.mul(z, z), polynomial(k, z, POW[x.dtype.name]), rest)
-    t_high = coarse(k, k.add(k.add(square, 3), rest))
+    rest = k.fma(k.mul(z, z), emit_polynomial(k, z, POW[x.dtype.name]), rest)
+    t_high = emit_high_half(k, k.add(k.add(square, 3), rest))
     t_low = k.sub(rest, k.sub(k.sub(t_high, 3), square))
     product = k.mul(s_high, t_high)
     rest = k.fma(s_low, t_high, k.mul(s, t_low))
-    p_high = coarse(k, k.add(product, rest))
+    p_high = emit_high_half(k, k.add(product, rest))
     p_low = k.sub(rest, k.sub(p_high, product))
     high, low = LOG_2_UNIT[x.dtype.name]
     first = k.mul(p_high, high)
     second = k.fma(p_high, low, k.mul(p_low, high + low))
-    total = coarse(k, k.add(k.add(first, second), n))
+    total = emit_high_half(k, k.add(k.add(first, second), n))
     return total, k.sub(second, k.sub(k.sub(total, n), first))
 
 
 def pow_of_sizes(k, x, y):
     """Write x to the y, for 0 < x < inf."""
     limit = 2.0**36 if x.dtype == np.float32 else 2.0**66
-    y = not_above(k, not_below(k, y, -limit), limit)
+    y = emit_upper_clamp(k, emit_lower_clamp(k, y, -limit), limit)
     high, low = log2_in_two_parts(k, x)
-    y_high = coarse(k, y)
+    y_high = emit_high_half(k, y)
     product = k.mul(y_high, high)
     rest = k.fma(k.sub(y, y_high), high, k.mul(y, low))
     total = k.add(product, rest)
     low = k.sub(rest, k.sub(total, product))
-    finite = k.lt(k.abs(total), ENDS_OF_EXP2["float64"][1])
-    return exp2_of_sum(k, total, k.select(finite, low, 0))
+    finite = k.lt(k.abs(total), EXP2_RANGE["float64"][1])
+    return emit_exp2_of_sum(k, total, k.select(finite, low, 0))
 
 
-def power(k, x, y):
+def emit_pow(k, x, y):
     """Write x to the y, with the conventions of C: pow(1, nan) = pow(nan, 0) = 1."""
     size = k.abs(x)
     whole = k.eq(k.rint(y), y)
@@ -795,14 +801,14 @@ ERF_IS_ONE = {"float32": 4.0, "float64": 6.0}
 
 def erf_near_zero(k, x):
     """Write the error function of a number between -1 and 1."""
-    return k.fma(x, polynomial(k, k.mul(x, x), ERF[x.dtype.name]), x)
+    return k.fma(x, emit_polynomial(k, k.mul(x, x), ERF[x.dtype.name]), x)
 
 
-def erf(k, x):
+def emit_erf(k, x):
     """Write the error function: 1 less the eighth power of a root."""
     name = x.dtype.name
-    size = not_above(k, k.abs(x), ERF_IS_ONE[name])
-    d = k.fma(size, in_pairs(k, size, ROOT_OF_ERFC[name]), size)
+    size = emit_upper_clamp(k, k.abs(x), ERF_IS_ONE[name])
+    d = k.fma(size, emit_estrin_step(k, size, ROOT_OF_ERFC[name]), size)
     y = k.mul(d, k.fma(d, -1 / 64, 1 / 4))
     for _ in range(2):
         y = k.fma(k.neg(y), y, k.add(y, y))
@@ -829,49 +835,52 @@ ERFC = {
 ERFC_IS_ZERO = {"float32": 10.5, "float64": 27.5}
 
 
-def erfc(k, x):
+def emit_erfc(k, x):
     """Write 1 - erf(x), exactly also where it is small."""
     name = x.dtype.name
-    size = not_above(k, k.abs(x), ERFC_IS_ZERO[name])
+    size = emit_upper_clamp(k, k.abs(x), ERFC_IS_ZERO[name])
     t = k.div(k.sub(size, 4), k.add(size, 4))
-    share = k.div(polynomial(k, t, ERFC[name]), k.fma(size, 2, 1))
-    high = coarse(k, size)
+    share = k.div(emit_polynomial(k, t, ERFC[name]), k.fma(size, 2, 1))
+    high = emit_high_half(k, size)
     low = k.mul(k.sub(high, size), k.add(high, size))
-    y = scaled_exp(k, k.neg(k.mul(high, high)), low, share)
+    y = emit_scaled_exp(k, k.neg(k.mul(high, high)), low, share)
     y = k.select(k.lt(x, 0), k.sub(2, y), y)
     return k.select(k.lt(size, 0.5), k.sub(1, erf_near_zero(k, x)), y)
 
 
 # Elementary functions of floats, made of scalar operations.
 
-bodies = {
-    "exp": exp, "exp2": exp2, "expm1": expm1, "sinh": sinh, "cosh": cosh, "tanh": tanh,
-    "log": log, "log1p": log1p, "asinh": asinh, "acosh": acosh, "atanh": atanh,
-    "sin": sin, "cos": cos, "tan": tan,
-    "asin": asin, "acos": acos, "atan": atan, "atan2": atan2,
-    "pow": power, "cbrt": cbrt, "hypot": hypot,
-    "erf": erf, "erfc": erfc,
+function_bodies = {
+    "exp": emit_exp, "exp2": emit_exp2, "expm1": emit_expm1, "sinh": emit_sinh,
+    "cosh": emit_cosh, "tanh": emit_tanh, "log": emit_log, "log1p": emit_log1p,
+    "asinh": emit_asinh, "acosh": emit_acosh, "atanh": emit_atanh,
+    "sin": emit_sin, "cos": emit_cos, "tan": emit_tan,
+    "asin": emit_asin, "acos": emit_acos, "atan": emit_atan, "atan2": emit_atan2,
+    "pow": emit_pow, "cbrt": emit_cbrt, "hypot": emit_hypot,
+    "erf": emit_erf, "erfc": emit_erfc,
 }  # fmt: skip
 
 
-def function(op, dtype):
+def scalar_function(op, dtype):
     """Return the `ScalarFunction` of a scalar operation on floats, or None.
 
     Args:
       op: its name in `scalar_ops`.
       dtype: of the operands, as they are in registers.
     """
-    if op not in bodies or dtype not in FORMATS:
+    if op not in function_bodies or dtype not in FLOAT_FORMATS:
         return None
-    return written(f"{op}_{dtype.name}", bodies[op], dtype, scalar_ops[op].arity)
+    return written_function(
+        f"{op}_{dtype.name}", function_bodies[op], dtype, scalar_ops[op].arity
+    )
 
 
 @functools.cache
-def written(name, body, dtype, arity):
+def written_function(name, body, dtype, arity):
     """Return the `ScalarFunction` of a body, made once; another body has another."""
-    return write_function(name, body, [dtype] * arity)
+    return build_function(name, body, [dtype] * arity)
 
 
-def expand(kernel):
+def expand_functions(kernel):
     """Return a kernel in which elementary functions are written out."""
-    return written_out(kernel, function)
+    return expand_calls(kernel, scalar_function)

@@ -11,22 +11,22 @@ a register, on every machine for which kernels are emitted.
 import dataclasses
 from typing import NamedTuple
 
-from minijax.kernels.builder import NodeWriter, of_args
-from minijax.kernels.ir import define
-from minijax.kernels.loop_nests import Node, needed
-from minijax.llvm.instructions import instruction
+from minijax.kernels.builder import NodeBuilder, with_args
+from minijax.kernels.ir import define_scalar_op
+from minijax.kernels.loop_nests import Node, backward_slice
+from minijax.llvm.instructions import define_instruction
 
-define(
+define_scalar_op(
     "fma",
     lambda x, y, z: x * y + z,
     "f",
     arity=3,
     note="Rounded once where the processor can do that, and twice elsewhere.",
 )
-instruction("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
+define_instruction("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
 
 
-class Rare(NamedTuple):
+class SlowPath(NamedTuple):
     """What a function is for few numbers, and takes long.
 
     Attributes:
@@ -48,7 +48,7 @@ class ScalarFunction(NamedTuple):
       args: nodes that stand for the arguments; their op is "argument".
       nodes: what is computed, each node behind those that it is computed from.
       result: the node of the value.
-      rare: a `Rare`, or None. A machine may compute its nodes always, or only if it
+      rare: a `SlowPath`, or None. A machine may compute its nodes always, or only if it
         meets a number for which the condition is true.
     """
 
@@ -56,7 +56,7 @@ class ScalarFunction(NamedTuple):
     args: tuple
     nodes: tuple
     result: Node
-    rare: Rare | None = None
+    rare: SlowPath | None = None
 
     @property
     def operations(self):
@@ -64,7 +64,7 @@ class ScalarFunction(NamedTuple):
         return sum(node.op != "constant" for node in self.nodes)
 
 
-class FunctionWriter(NodeWriter):
+class FunctionNodeBuilder(NodeBuilder):
     """Writes the nodes of a function."""
 
     rare = None
@@ -79,23 +79,23 @@ class FunctionWriter(NodeWriter):
         """
         self.nodes, common = [], self.nodes
         result = write()
-        self.nodes, self.rare = common, Rare(condition, (*self.nodes,), result)
+        self.nodes, self.rare = common, SlowPath(condition, (*self.nodes,), result)
         return usual
 
 
-def write_function(label, body, dtypes):
+def build_function(label, body, dtypes):
     """Return the `ScalarFunction` that a body writes.
 
     Args:
       label: its name.
-      body: a function of a `FunctionWriter` and of nodes, which returns a node.
+      body: a function of a `FunctionNodeBuilder` and of nodes, which returns a node.
       dtypes: of the arguments.
     """
-    k = FunctionWriter()
+    k = FunctionNodeBuilder()
     args = [Node("argument", (), dtype, (), n) for n, dtype in enumerate(dtypes)]
     result = body(k, *args)
     goals = [result, k.rare.condition, k.rare.result] if k.rare else [result]
-    kept = needed(goals)
+    kept = backward_slice(goals)
 
     def only_kept(nodes):
         return tuple(node for node in nodes if node in kept)
@@ -104,19 +104,19 @@ def write_function(label, body, dtypes):
     return ScalarFunction(label, (*args,), only_kept(k.nodes), result, rare)
 
 
-def inline(k, function, args):
+def inline_function(k, function, args):
     """Write the nodes of a function for given arguments; return that of its value."""
     new = dict(zip(function.args, args))
     condition, nodes, other = function.rare or (None, (), None)
     for node in (*function.nodes, *nodes):
         args = [new[arg] for arg in node.args]
-        new[node] = k.write(of_args(node, args) if args else node)
+        new[node] = k.write(with_args(node, args) if args else node)
     if function.rare is None:
         return new[function.result]
     return k.select(new[condition], new[other], new[function.result])
 
 
-def written_out(kernel, find):
+def expand_calls(kernel, find):
     """Return a kernel in which functions are written out.
 
     Args:
@@ -124,12 +124,12 @@ def written_out(kernel, find):
       find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
         None.
     """
-    k, new = NodeWriter(), {}
+    k, new = NodeBuilder(), {}
     for node in kernel.nodes:
         args = tuple(new[arg] for arg in node.args)
         found = args and find(node.op, args[-1].dtype)
         if found:
-            new[node] = inline(k, found, args)
+            new[node] = inline_function(k, found, args)
         else:
             new[node] = k.write(dataclasses.replace(node, args=args))
     stores = tuple(store.with_nodes(new) for store in kernel.stores)
@@ -137,7 +137,7 @@ def written_out(kernel, find):
     return dataclasses.replace(kernel, nodes=nodes, stores=stores)
 
 
-def polynomial(k, x, coefficients):
+def emit_polynomial(k, x, coefficients):
     """Write a polynomial, by Horner's rule; a long one in pairs.
 
     Args:
@@ -145,7 +145,7 @@ def polynomial(k, x, coefficients):
       coefficients: numbers or nodes, that of 1 first.
     """
     if len(coefficients) > 9:
-        return in_pairs(k, x, coefficients)
+        return emit_estrin_step(k, x, coefficients)
     *rest, result = coefficients
     result = result if isinstance(result, Node) else k.number(result, x)
     for coefficient in reversed(rest):
@@ -153,9 +153,9 @@ def polynomial(k, x, coefficients):
     return result
 
 
-def in_pairs(k, x, coefficients):
+def emit_estrin_step(k, x, coefficients):
     """Write a polynomial as one of the square of x, with coefficients a + b x."""
-    return polynomial(k, k.mul(x, x), pairs_of(k, x, coefficients))
+    return emit_polynomial(k, k.mul(x, x), pairs_of(k, x, coefficients))
 
 
 def pairs_of(k, x, coefficients):
@@ -165,16 +165,16 @@ def pairs_of(k, x, coefficients):
     return [*pairs, *evens[len(odds) :]]
 
 
-def plus_rest(k, start, x, coefficients):
+def emit_polynomial_tail(k, start, x, coefficients):
     """Write ``start + x**2 * p(x)``, where p is a polynomial."""
-    return polynomial(k, k.mul(x, x), [start, *pairs_of(k, x, coefficients)])
+    return emit_polynomial(k, k.mul(x, x), [start, *pairs_of(k, x, coefficients)])
 
 
-def not_above(k, x, limit):
+def emit_upper_clamp(k, x, limit):
     """Write the lesser of a number and a limit; NaN stays."""
     return k.select(k.gt(x, limit), limit, x)
 
 
-def not_below(k, x, limit):
+def emit_lower_clamp(k, x, limit):
     """Write the greater of a number and a limit; NaN stays."""
     return k.select(k.lt(x, limit), limit, x)

@@ -14,23 +14,23 @@ framework", Higher-Order and Symbolic Computation 21 (2008).
 
 # Made from chapters/04_forward.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/09_linearize.md: jvp_flat (2728e5c0).
-# Amended in chapters/36_replicas_ground.md: JVPTrace.pack (76ac7cd7).
+# Amended in chapters/09_linearize.md: jvp_flat_fun (c6d8a9a7).
+# Amended in chapters/36_replicas_ground.md: JVPTrace.pack (dcf16a11).
 
 from functools import reduce
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import held_as, typeof
-from minijax.arrays.dtypes import float0, is_in_force, is_inexact
+from minijax.arrays.array import convert_literal, typeof
+from minijax.arrays.dtypes import float0, is_canonical_dtype, is_inexact
 from minijax.core import (
     RuleTable,
     Trace,
     Tracer,
     current_trace,
-    lifetime,
     set_current_trace,
+    trace_scope,
 )
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.elementwise import add_any, add_any_p
@@ -65,7 +65,7 @@ class JVPTracer(Tracer):
     def held(self):
         """Return the primal; a Python number has the dtype of its tangent."""
         if type(self.primal) in (float, complex):
-            self.primal = held_as(self.primal, typeof(self.tangent))
+            self.primal = convert_literal(self.primal, typeof(self.tangent))
         return self.primal
 
     def concrete(self):
@@ -84,7 +84,7 @@ class JVPTracer(Tracer):
 
 # Functions ``complete(trace, primal, tangent)``: they return a tangent that has the
 # whole type of its primal.
-tangent_completers: list = []
+tangent_canonicalizers: list = []
 
 
 class JVPTrace(Trace):
@@ -106,7 +106,7 @@ class JVPTrace(Trace):
         """Return what the program gets to hold: a tracer if there is a tangent."""
         if tangent is None:
             return primal
-        for complete in tangent_completers:
+        for complete in tangent_canonicalizers:
             tangent = complete(self, primal, tangent)
         return JVPTracer(self, primal, tangent)
 
@@ -125,7 +125,7 @@ def unzip2(pairs):
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
 
 
-def jvp_flat(f, primals, tangents, trace=None):
+def jvp_flat_fun(f, primals, tangents, trace=None):
     """Return the results of `f` and their rates of change.
 
     Args:
@@ -141,20 +141,20 @@ def jvp_flat(f, primals, tangents, trace=None):
 
     Reference: ``jax.jvp``, for functions of any tree of arrays.
     """
-    with lifetime(trace or JVPTrace(current_trace())) as trace:
+    with trace_scope(trace or JVPTrace(current_trace())) as trace:
         results = f(*map(trace.pack, primals, tangents))
         primals_out, tangents_out = unzip2(map(trace.unpack, results))
     return list(primals_out), list(tangents_out)
 
 
-def add_tangents(x, y):
+def add_or_none(x, y):
     """Return the sum of two tangents of one shape and dtype; ``None`` is zero."""
     if x is None or y is None:
         return y if x is None else x
     return add_any(x, y)
 
 
-def partials_rule(primitive, *partials):
+def partial_derivatives_rule(primitive, *partials):
     """Return the rule "each tangent times its partial derivative, summed".
 
     Args:
@@ -171,53 +171,55 @@ def partials_rule(primitive, *partials):
             for tangent, partial in zip(tangents, partials, strict=True)
             if tangent is not None
         ]
-        return [result], [reduce(add_tangents, contributions)]
+        return [result], [reduce(add_or_none, contributions)]
 
     return rule
 
 
 # The jvp rules of calculus: sums, products, quotients, some functions of each kind.
 
-jvp_rules[lax.mul_p] = partials_rule(
+jvp_rules[lax.mul_p] = partial_derivatives_rule(
     lax.mul_p,
     lambda x_dot, z, x, y: lax.mul(x_dot, y),
     lambda y_dot, z, x, y: lax.mul(x, y_dot),
 )
 
 
-def constant_like(x, value):
+def full_scalar_like(x, value):
     """Return one number in the shape and dtype of `x`; a scalar needs no operation."""
     aval = typeof(x)
-    if aval.shape or not is_in_force(aval.dtype):
+    if aval.shape or not is_canonical_dtype(aval.dtype):
         return lax.full_like(x, value)
     scalar = np.asarray(value, aval.dtype)
-    return held_as(scalar.item(), aval) if aval.weak_type else scalar
+    return convert_literal(scalar.item(), aval) if aval.weak_type else scalar
 
 
-def zeros_like_tangent(x):
+def zeros_like_tangent_aval(x):
     """Return the zero tangent of `x`, written out; its dtype is float0 for integers."""
     aval = typeof(x)
     if not is_inexact(aval.dtype):
         return np.zeros(aval.shape, float0)
-    return constant_like(x, 0)
+    return full_scalar_like(x, 0)
 
 
-def instantiate(primals, tangents):
+def instantiate_tangents(primals, tangents):
     """Return `tangents` with every ``None`` written out as zeros."""
     return [
-        zeros_like_tangent(primal) if tangent is None else tangent
+        zeros_like_tangent_aval(primal) if tangent is None else tangent
         for primal, tangent in zip(primals, tangents, strict=True)
     ]
 
 
-def slope_rule(primitive, slope):
+def defjvp_unary(primitive, slope):
     """Return the rule of a function of one number: the tangent times its slope.
 
     Args:
       primitive: an elementwise primitive with one operand.
       slope: its derivative, called as ``slope(z, x)`` with the result and the operand.
     """
-    return partials_rule(primitive, lambda x_dot, z, x: lax.mul(x_dot, slope(z, x)))
+    return partial_derivatives_rule(
+        primitive, lambda x_dot, z, x: lax.mul(x_dot, slope(z, x))
+    )
 
 
 slopes = {
@@ -226,7 +228,7 @@ slopes = {
     lax.sqrt_p: lambda z, x: lax.div(0.5, z),
     lax.square_p: lambda z, x: lax.mul(2.0, x),
 }
-jvp_rules.update({p: slope_rule(p, slope) for p, slope in slopes.items()})
+jvp_rules.update({p: defjvp_unary(p, slope) for p, slope in slopes.items()})
 
 
 # What is better not formed by itself: the tangent goes into the formula of the slope.
@@ -238,10 +240,12 @@ moving_slopes = {
         lax.add(x_dot, lax.mul(x_dot, z)), lax.sub(1.0, z)
     ),
 }
-jvp_rules.update({p: partials_rule(p, move) for p, move in moving_slopes.items()})
+jvp_rules.update(
+    {p: partial_derivatives_rule(p, move) for p, move in moving_slopes.items()}
+)
 
 
-def linear_rule(primitive):
+def linear_jvp(primitive):
     """Return the rule of a primitive that is linear in all its operands together.
 
     The tangent of the result is the primitive of the tangents. Where one is missing
@@ -250,7 +254,9 @@ def linear_rule(primitive):
 
     def rule(primals, tangents, **params):
         results = primitive.bind(*primals, **params)
-        return results, primitive.bind(*instantiate(primals, tangents), **params)
+        return results, primitive.bind(
+            *instantiate_tangents(primals, tangents), **params
+        )
 
     return rule
 
@@ -259,10 +265,10 @@ linear = (
     *(lax.neg_p, lax.reduce_sum_p, lax.concatenate_p, lax.slice_p),
     *(lax.reshape_p, lax.squeeze_p, lax.broadcast_in_dim_p),
 )
-jvp_rules.update({p: linear_rule(p) for p in linear})
+jvp_rules.update({p: linear_jvp(p) for p in linear})
 
 
-def broadcast_like(x, z):
+def broadcast_scalar_to(x, z):
     """Broadcast `x`, a scalar or an array with axes of size 1, to the shape of `z`."""
     shape, target = typeof(x).shape, typeof(z).shape
     if shape == target:
@@ -285,7 +291,7 @@ def sum_rule(primitive, second):
         if x_dot is not None and y_dot is not None:
             return [result], primitive.bind(x_dot, y_dot)
         alone = second(y_dot) if x_dot is None else x_dot
-        return [result], [broadcast_like(alone, result)]
+        return [result], [broadcast_scalar_to(alone, result)]
 
     return rule
 
@@ -295,7 +301,7 @@ jvp_rules[add_any_p] = sum_rule(add_any_p, lambda y_dot: y_dot)
 jvp_rules[lax.sub_p] = sum_rule(lax.sub_p, lambda y_dot: lax.neg(y_dot))
 
 
-def constant_rule(primitive):
+def defjvp_zero(primitive):
     """Return the rule of a primitive whose results do not move with its operands."""
 
     def rule(primals, tangents, **params):
@@ -309,15 +315,15 @@ constant = (
     *(lax.floor_p, lax.sign_p),
     *(lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p),
 )
-jvp_rules.update({p: constant_rule(p) for p in constant})
+jvp_rules.update({p: defjvp_zero(p) for p in constant})
 
 
-jvp_rules[lax.div_p] = partials_rule(
+jvp_rules[lax.div_p] = partial_derivatives_rule(
     lax.div_p,
     lambda x_dot, z, x, y: lax.div(x_dot, y),
     lambda y_dot, z, x, y: lax.mul(lax.mul(lax.neg(y_dot), x), lax.integer_pow(y, -2)),
 )
-jvp_rules[lax.dot_general_p] = partials_rule(
+jvp_rules[lax.dot_general_p] = partial_derivatives_rule(
     lax.dot_general_p,
     lambda x_dot, z, x, y, **params: lax.dot_general_p.bind(x_dot, y, **params)[0],
     lambda y_dot, z, x, y, **params: lax.dot_general_p.bind(x, y_dot, **params)[0],
@@ -331,7 +337,9 @@ def integer_pow_partial(x_dot, z, x, y):
     return lax.mul(x_dot, lax.mul(float(y), x if y == 2 else lax.integer_pow(x, y - 1)))
 
 
-jvp_rules[lax.integer_pow_p] = partials_rule(lax.integer_pow_p, integer_pow_partial)
+jvp_rules[lax.integer_pow_p] = partial_derivatives_rule(
+    lax.integer_pow_p, integer_pow_partial
+)
 
 
 def converted_tangent(x_dot, z, x, new_dtype, weak_type):
@@ -342,6 +350,6 @@ def converted_tangent(x_dot, z, x, new_dtype, weak_type):
     return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)[0]
 
 
-jvp_rules[lax.convert_element_type_p] = partials_rule(
+jvp_rules[lax.convert_element_type_p] = partial_derivatives_rule(
     lax.convert_element_type_p, converted_tangent
 )

@@ -23,16 +23,16 @@ from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.arrays.transfer import device_put_p
 from minijax.forward_mode.jvp import (
-    broadcast_like,
-    constant_like,
-    constant_rule,
-    instantiate,
-    jvp_flat,
+    broadcast_scalar_to,
+    defjvp_unary,
+    defjvp_zero,
+    full_scalar_like,
+    instantiate_tangents,
+    jvp_flat_fun,
     jvp_rules,
-    linear_rule,
-    partials_rule,
-    slope_rule,
-    zeros_like_tangent,
+    linear_jvp,
+    partial_derivatives_rule,
+    zeros_like_tangent_aval,
 )
 from minijax.lax.arithmetic import astype
 
@@ -64,7 +64,7 @@ def two_beside_zero(x, other):
 
     There the derivative of the root's reciprocal is infinite, and 0 times it is NaN.
     """
-    return lax.select(lax.eq(other, 0.0), constant_like(x, 2), x)
+    return lax.select(lax.eq(other, 0.0), full_scalar_like(x, 2), x)
 
 
 def slope_of_acosh(z, x):
@@ -86,7 +86,7 @@ other_slopes = {
     lax.acosh_p: slope_of_acosh,
     lax.lgamma_p: lambda z, x: lax.digamma(x),
 }
-jvp_rules.update({p: slope_rule(p, slope) for p, slope in other_slopes.items()})
+jvp_rules.update({p: defjvp_unary(p, slope) for p, slope in other_slopes.items()})
 
 
 unary_partials = {
@@ -96,7 +96,7 @@ unary_partials = {
         lax.integer_pow(lax.add(1.0, x), -1), lax.div(x_dot, lax.sub(1.0, x))
     ),
     lax.exp2_p: lambda x_dot, z, x: lax.mul(
-        lax.log(constant_like(x, 2)), lax.mul(x_dot, z)
+        lax.log(full_scalar_like(x, 2)), lax.mul(x_dot, z)
     ),
     lax.erf_p: lambda x_dot, z, x: lax.mul(2 / math.sqrt(math.pi), bell(x_dot, x)),
     lax.erfc_p: lambda x_dot, z, x: lax.mul(-2 / math.sqrt(math.pi), bell(x_dot, x)),
@@ -105,7 +105,9 @@ unary_partials = {
     ),
     lax.abs_p: lambda x_dot, z, x: abs_partial(x_dot, z, x),
 }
-jvp_rules.update({p: partials_rule(p, move) for p, move in unary_partials.items()})
+jvp_rules.update(
+    {p: partial_derivatives_rule(p, move) for p, move in unary_partials.items()}
+)
 
 
 def bell(x_dot, x):
@@ -119,16 +121,16 @@ def abs_partial(x_dot, z, x):
         return lax.select(lax.ge(x, 0.0), x_dot, lax.neg(x_dot))
     conjugate = lax.conj(x)
     length = lax.convert_element_type(z, typeof(x).dtype)
-    safe = lax.select(lax.eq(length, 0.0), constant_like(length, 1), length)
+    safe = lax.select(lax.eq(length, 0.0), full_scalar_like(length, 1), length)
     return lax.real(lax.mul(x_dot, lax.div(conjugate, safe)))
 
 
 def winning_share(mine, other, best):
     """Return 1 where `mine` alone is the `best`, 1/2 where `other` is too, else 0."""
     won = lax.eq(mine, best)
-    share = lax.select(won, constant_like(best, 1), constant_like(best, 0))
+    share = lax.select(won, full_scalar_like(best, 1), full_scalar_like(best, 0))
     tied = lax.eq(other, best)
-    winners = lax.select(tied, constant_like(best, 2), constant_like(best, 1))
+    winners = lax.select(tied, full_scalar_like(best, 2), full_scalar_like(best, 1))
     return lax.div(share, winners)
 
 
@@ -136,12 +138,12 @@ share_partials = (
     lambda x_dot, z, x, y: lax.mul(x_dot, winning_share(x, y, z)),
     lambda y_dot, z, x, y: lax.mul(y_dot, winning_share(y, x, z)),
 )
-jvp_rules[lax.max_p] = partials_rule(lax.max_p, *share_partials)
+jvp_rules[lax.max_p] = partial_derivatives_rule(lax.max_p, *share_partials)
 
 
 partials = {
     lax.rem_p: (
-        lambda x_dot, z, x, y: broadcast_like(x_dot, z),
+        lambda x_dot, z, x, y: broadcast_scalar_to(x_dot, z),
         lambda y_dot, z, x, y: lax.mul(lax.neg(y_dot), whole_quotient(x, y)),
     ),
     lax.atan2_p: (
@@ -167,7 +169,9 @@ partials = {
         lambda high_dot, z, low, x, high: masked(lax.lt(high, x), high_dot),
     ),
 }
-jvp_rules.update({p: partials_rule(p, *moves) for p, moves in partials.items()})
+jvp_rules.update(
+    {p: partial_derivatives_rule(p, *moves) for p, moves in partials.items()}
+)
 
 
 def whole_quotient(x, y):
@@ -182,7 +186,7 @@ def sum_of_squares(x, y):
 
 def one_for_zero(x):
     """Return x with its zeros replaced by ones."""
-    return lax.select(lax.eq(x, 0.0), constant_like(x, 1), x)
+    return lax.select(lax.eq(x, 0.0), full_scalar_like(x, 1), x)
 
 
 def power_slope(x, y):
@@ -190,16 +194,18 @@ def power_slope(x, y):
     fraction = is_inexact(typeof(y).dtype)
     x, y = [astype(v, typeof(x).dtype) for v in (x, y)]
     if fraction:
-        return lax.mul(y, lax.pow(x, lax.sub(y, constant_like(y, 1))))
+        return lax.mul(y, lax.pow(x, lax.sub(y, full_scalar_like(y, 1))))
     zero, safe = lax.eq(y, 0.0), one_for_zero(y)
-    slope = lax.mul(safe, lax.pow(x, lax.sub(safe, constant_like(y, 1))))
-    return lax.select(broadcast_like(zero, slope), constant_like(slope, 0), slope)
+    slope = lax.mul(safe, lax.pow(x, lax.sub(safe, full_scalar_like(y, 1))))
+    return lax.select(
+        broadcast_scalar_to(zero, slope), full_scalar_like(slope, 0), slope
+    )
 
 
 def masked(mask, x):
     """Return `x`, stretched to the shape of `mask`, where `mask` holds, else 0."""
-    x = broadcast_like(x, mask)
-    return lax.select(mask, x, constant_like(x, 0))
+    x = broadcast_scalar_to(x, mask)
+    return lax.select(mask, x, full_scalar_like(x, 0))
 
 
 def where_both(first, second, x):
@@ -212,7 +218,7 @@ def select_rule(primals, tangents):
     which, *cases = primals
     results = lax.select_n_p.bind(which, *cases)
     pairs = zip(cases, tangents[1:], strict=True)
-    moves = [zeros_like_tangent(case) if t is None else t for case, t in pairs]
+    moves = [zeros_like_tangent_aval(case) if t is None else t for case, t in pairs]
     return results, lax.select_n_p.bind(which, *moves)
 
 
@@ -250,16 +256,16 @@ def moved_tangents(primals, tangents, devices, srcs, copy_semantics):
         return results, list(tangents)
     pairs = [(primals[i], tangents[i]) for i in kept]
     moved = device_put_p.bind(
-        *instantiate(*zip(*pairs)),
+        *instantiate_tangents(*zip(*pairs)),
         devices=tuple(devices[i] for i in kept),
-        srcs=tuple(place_of(primals[i]) for i in kept),
+        srcs=tuple(sharding_or_none(primals[i]) for i in kept),
         copy_semantics=tuple(copy_semantics[i] for i in kept),
     )
     found = dict(zip(kept, moved))
     return results, [found.get(i) for i in range(len(primals))]
 
 
-def place_of(x):
+def sharding_or_none(x):
     """Return the sharding of an array, or None."""
     placement = getattr(x, "placement", None)
     return placement and placement.sharding
@@ -267,9 +273,9 @@ def place_of(x):
 
 jvp_rules[device_put_p] = moved_tangents
 for extreme in (lax.reduce_max_p, lax.reduce_min_p):
-    jvp_rules[extreme] = partials_rule(extreme, mean_of_winners)
-jvp_rules.update({p: linear_rule(p) for p in other_linear})
-jvp_rules.update({p: constant_rule(p) for p in other_constant})
+    jvp_rules[extreme] = partial_derivatives_rule(extreme, mean_of_winners)
+jvp_rules.update({p: linear_jvp(p) for p in other_linear})
+jvp_rules.update({p: defjvp_zero(p) for p in other_constant})
 jvp_rules.reasons[lax.nextafter_p] = "It steps to the next float: no small move."
 jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, is not a primitive here."
 
@@ -277,12 +283,12 @@ jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, is not a primitive
 # The product of an array as a program of multiplications.
 
 
-def cut(x, axis, start, limit, stride=1):
+def slice_along_axis(x, axis, start, limit, stride=1):
     """Return the elements `start`, `start` + `stride`, … before `limit` of an axis."""
     return lax.slice_in_dim(x, start, limit, stride, axis)
 
 
-def product(x, axes):
+def product_by_halving(x, axes):
     """Return the product over `axes`, halving each until one element is left."""
     aval = typeof(x)
     if aval.size == 0:
@@ -291,13 +297,16 @@ def product(x, axes):
     for axis in axes:
         while (size := typeof(x).shape[axis]) > 1:
             half = size // 2
-            left, right = cut(x, axis, 0, half), cut(x, axis, half, 2 * half)
-            rest = [cut(x, axis, 2 * half, size)] if size % 2 else []
+            left, right = (
+                slice_along_axis(x, axis, 0, half),
+                slice_along_axis(x, axis, half, 2 * half),
+            )
+            rest = [slice_along_axis(x, axis, 2 * half, size)] if size % 2 else []
             x = lax.concatenate([lax.mul(left, right), *rest], axis)
     return lax.squeeze(x, axes)
 
 
-def program_rule(program):
+def jvp_of_function(program):
     """Return the rule of a primitive that does what `program` does.
 
     Args:
@@ -306,18 +315,18 @@ def program_rule(program):
     """
 
     def rule(primals, tangents, **params):
-        return jvp_flat(lambda *xs: [program(*xs, **params)], primals, tangents)
+        return jvp_flat_fun(lambda *xs: [program(*xs, **params)], primals, tangents)
 
     return rule
 
 
-jvp_rules[lax.reduce_prod_p] = program_rule(product)
+jvp_rules[lax.reduce_prod_p] = jvp_of_function(product_by_halving)
 
 
 # Running products and their kin, as programs of simpler primitives: prefix sums.
 
 
-def running(combine):
+def make_cumulative(combine):
     """Return a function that combines along an axis and keeps each partial result.
 
     Args:
@@ -341,12 +350,16 @@ def scan_pairs(combine, x, axis):
     size = typeof(x).shape[axis]
     if size < 2:
         return x
-    pairs = combine(cut(x, axis, 0, size - 1, 2), cut(x, axis, 1, size, 2))
-    odd, first = scan_pairs(combine, pairs, axis), cut(x, axis, 0, 1)
+    pairs = combine(
+        slice_along_axis(x, axis, 0, size - 1, 2), slice_along_axis(x, axis, 1, size, 2)
+    )
+    odd, first = scan_pairs(combine, pairs, axis), slice_along_axis(x, axis, 0, 1)
     if size == 2:
         return lax.concatenate([first, odd], axis)
-    before = cut(odd, axis, 0, (size - 1) // 2)
-    even = lax.concatenate([first, combine(before, cut(x, axis, 2, size, 2))], axis)
+    before = slice_along_axis(odd, axis, 0, (size - 1) // 2)
+    even = lax.concatenate(
+        [first, combine(before, slice_along_axis(x, axis, 2, size, 2))], axis
+    )
     return lax.add(spread(even, axis, 0, size), spread(odd, axis, 1, size))
 
 
@@ -357,7 +370,7 @@ def spread(x, axis, start, size):
     return lax.pad(x, 0.0, [here if i == axis else (0, 0, 0) for i in range(ndim)])
 
 
-def log_add_exp(x, y):
+def logaddexp_by_lax(x, y):
     """Return log(exp(x) + exp(y)) without overflow."""
     real = lax.real if typeof(x).dtype.kind == "c" else lambda x: x
     y_wins = lax.lt(real(x), real(y))
@@ -379,9 +392,9 @@ def without_turns(x):
 
 
 running_totals = {
-    lax.cumprod_p: running(lax.mul),
-    lax.cummax_p: running(lax.max),
-    lax.cummin_p: running(lax.min),
-    lax.cumlogsumexp_p: running(log_add_exp),
+    lax.cumprod_p: make_cumulative(lax.mul),
+    lax.cummax_p: make_cumulative(lax.max),
+    lax.cummin_p: make_cumulative(lax.min),
+    lax.cumlogsumexp_p: make_cumulative(logaddexp_by_lax),
 }
-jvp_rules.update({p: program_rule(program) for p, program in running_totals.items()})
+jvp_rules.update({p: jvp_of_function(program) for p, program in running_totals.items()})

@@ -7,8 +7,20 @@ import functools
 import math
 from typing import NamedTuple
 
-from minijax.fusion.greedy import Link, common_loops, in_other_loops, links_between
-from minijax.fusion.merging import NO_WORK, elements, found_at, merged, part_of, unit
+from minijax.fusion.greedy import (
+    ProducerConsumerEdge,
+    fuse_different_loops,
+    fuse_in_common_loops,
+    producer_consumer_edges,
+)
+from minijax.fusion.merging import (
+    FREE_OPS,
+    delinearize_guarded,
+    extent_product,
+    fused_launch,
+    fusion_group_of,
+    identity_map,
+)
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.lowering import Launch
 from minijax.llvm.targets import current_target
@@ -26,11 +38,11 @@ def shared_reads(first, second):
         made = known.get(buffer)
         if made and not made.guards + read.guards:
             full = all(made.place.strides) and all(read.place.strides)
-            found += [Link(buffer, made, read)] if full else []
+            found += [ProducerConsumerEdge(buffer, made, read)] if full else []
     return found
 
 
-def in_same_loops(first, second, links):
+def fuse_same_loops(first, second, links):
     """Return two parts in loops that both can have, in an order that all folds allow.
 
     Args:
@@ -38,21 +50,21 @@ def in_same_loops(first, second, links):
       links: between them, if the first makes what the second reads.
 
     Returns:
-      A `Candidate`; or None.
+      A `FusionCandidate`; or None.
     """
-    both = common_loops(first, second, links or shared_reads(first, second))
+    both = fuse_in_common_loops(first, second, links or shared_reads(first, second))
     if both is None or all(outer < inner for outer, inner in both.orders):
         return both
     sizes = both.first.sizes
-    order = sorted_axes([*range(len(sizes))], both.orders)
+    order = common_axis_order([*range(len(sizes))], both.orders)
     if order is None:
         return None
-    units, sizes = unit(len(order)), tuple([sizes[axis] for axis in order])
+    units, sizes = identity_map(len(order)), tuple([sizes[axis] for axis in order])
     new = tuple([units[order.index(axis)] for axis in range(len(order))])
-    return in_other_loops(both.first, both.second, new, new, sizes)
+    return fuse_different_loops(both.first, both.second, new, new, sizes)
 
 
-def sorted_axes(axes, orders):
+def common_axis_order(axes, orders):
     """Return axes so that all orders hold, else as they are; or None."""
     left, found = [*axes], []
     while left:
@@ -64,11 +76,11 @@ def sorted_axes(axes, orders):
     return found
 
 
-def is_better(both, target):
+def is_profitable(both, target):
     """Return whether two parts in the same loops are better than two kernels.
 
     Args:
-      both: a `Candidate`.
+      both: a `FusionCandidate`.
       target: the prices.
     """
     return (
@@ -79,7 +91,7 @@ def is_better(both, target):
     )
 
 
-def itemsize(access):
+def access_itemsize(access):
     """Return the bytes of what is loaded, or stored."""
     return access.parameter.dtype.itemsize
 
@@ -91,7 +103,7 @@ def is_near(both, target):
     first, sizes = both.first, both.first.sizes
     walks = [(folded, after) for folded, _, after in both.folds if after]
     near = both.near(target)
-    if any(elements(sizes, x) > near for walk in walks for x in walk):
+    if any(extent_product(sizes, x) > near for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
     made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]
@@ -112,7 +124,7 @@ def stays_in_rows(both, target):
     return not any(
         abs(place.strides[axis]) < abs(place.strides[inner])
         for place in places
-        if elements(both.first.sizes, place.axes) > 16 * target.near
+        if extent_product(both.first.sizes, place.axes) > 16 * target.near
         for inner in then.intersection(place.axes)
         for axis in place.axes
         if axis < inner
@@ -125,13 +137,16 @@ def is_worth_it(both, link, target):
     first, sizes, read, made = both.first, both.first.sizes, link.read, link.made.place
     if link.is_plain and all(made.strides):
         return True
-    count, around = elements(sizes, made.axes), range(max((-1, *read.place.axes)) + 1)
-    more = elements(sizes, both.second.loops.intersection(around)) - count
+    count, around = (
+        extent_product(sizes, made.axes),
+        range(max((-1, *read.place.axes)) + 1),
+    )
+    more = extent_product(sizes, both.second.loops.intersection(around)) - count
     if not link.is_plain:
-        found = found_at(read.place, read.guards, sizes, made, sizes)
+        found = delinearize_guarded(read.place, read.guards, sizes, made, sizes)
         if first.folding([link.buffer]) or not found:
             return False
-        more = elements(sizes, read.place.axes)
+        more = extent_product(sizes, read.place.axes)
     if more <= 0:
         return True
     saved = 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
@@ -141,13 +156,13 @@ def is_worth_it(both, link, target):
 VECTOR = 16  # numbers that are worth loads of neighbours
 
 
-def grains(places, sizes, small):
+def contiguous_axes(places, sizes, small):
     """Return the axes along which the elements of matrices are neighbours."""
     few = math.prod(sizes) <= small
     return set() if few else {grain(at, sizes, small) for at in places} - {None}
 
 
-def few_numbers(reads, target):
+def min_grain_elements(reads, target):
     """Return how few numbers have no direction, if there are so many reads of them."""
     return target.small if reads <= target.near else 4 * VECTOR
 
@@ -156,7 +171,7 @@ def few_numbers(reads, target):
 def grain(place, sizes, small):
     """Return the axis along which the elements of a large matrix are neighbours."""
     steps = {axis: abs(place.strides[axis]) for axis in place.axes}
-    matrix = len(steps) > 1 and elements(sizes, steps) > small
+    matrix = len(steps) > 1 and extent_product(sizes, steps) > small
     return min(steps, key=steps.__getitem__) if matrix else None
 
 
@@ -168,18 +183,20 @@ def is_straight(both, target):
         return True
     one, other = [[load.place for _, load in part.loads] for part in (first, second)]
     places = one + [load.place for x, load in second.loads if x not in first.made]
-    few = few_numbers(reads, target)
-    found, *alone = [len(grains(each, sizes, few)) for each in (places, one, other)]
+    few = min_grain_elements(reads, target)
+    found, *alone = [
+        len(contiguous_axes(each, sizes, few)) for each in (places, one, other)
+    ]
     if found > max(1, *alone):
         return False
-    found = grains(places, sizes, target.small)
+    found = contiguous_axes(places, sizes, target.small)
     return len(found) <= 1 or any(
         sizes[axis] >= VECTOR and all(abs(at.strides[axis]) < 2 for at in places)
         for axis in found
     )
 
 
-def out_of_rows(part, moved, target):
+def loses_contiguity(part, moved, target):
     """Return the large buffers that were stored in order, and are not any more.
 
     Args:
@@ -200,7 +217,7 @@ def out_of_rows(part, moved, target):
 # The fusion pass: kernels of a program merged where that saves memory traffic.
 
 
-class Uses(NamedTuple):
+class BufferUses(NamedTuple):
     """Which steps of a program use which buffers.
 
     Attributes:
@@ -222,12 +239,12 @@ class Uses(NamedTuple):
     users: list
 
 
-def uses_of(program):
-    """Return the `Uses` of a program."""
+def buffer_uses(program):
+    """Return the `BufferUses` of a program."""
     kept, readers, writers, needs = {*program.outputs}, {}, {}, []
     users, parts, since = [set() for _ in program.steps], {}, {}
     for number, step in enumerate(program.steps):
-        part = part_of(step) if isinstance(step, Launch) else None
+        part = fusion_group_of(step) if isinstance(step, Launch) else None
         if part:
             parts[number], writes = part, part.made
             reads = dict.fromkeys(part.sources.values())
@@ -247,13 +264,13 @@ def uses_of(program):
     shared = {buffer for buffer, numbers in writers.items() if len(numbers) > 1}
     alone = {buffer: n for buffer, [n, *_] in writers.items() if buffer not in shared}
     makers = {buffer: n for buffer, n in alone.items() if n in parts}
-    return Uses(parts, makers, readers, kept | shared, shared, needs, users)
+    return BufferUses(parts, makers, readers, kept | shared, shared, needs, users)
 
 
-FEW = 16  # operations that may be done again
+MAX_RECOMPUTE_OPS = 16  # operations that may be done again
 
 
-class Fusion:
+class FusionPass:
     """Launches of a program that become one.
 
     Args:
@@ -273,10 +290,12 @@ class Fusion:
     """
 
     def __init__(self, program, target):
-        self.program, self.target, self.uses = program, target, uses_of(program)
+        self.program, self.target, self.uses = program, target, buffer_uses(program)
         parts, kept = self.uses.parts, self.uses.kept
         alone = {x: parts[n] for x, n in self.uses.makers.items() if x not in kept}
-        self.light = {x: part for x, part in alone.items() if part.makes_little(FEW)}
+        self.light = {
+            x: part for x, part in alone.items() if part.makes_little(MAX_RECOMPUTE_OPS)
+        }
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
@@ -297,7 +316,7 @@ class Fusion:
     def launch(self, number):
         """Return the launch of a part, with all that it makes."""
         part = self.parts[number]
-        return merged(part, {buffer for buffer, _ in part.stores})
+        return fused_launch(part, {buffer for buffer, _ in part.stores})
 
     def leaders(self, numbers):
         """Return the parts of some launches by their numbers, the last one first."""
@@ -364,14 +383,14 @@ class Fusion:
     def both(self, a, b, linked):
         """Return the part of two, or None."""
         first, second = self.parts[a], self.parts[b]
-        links = links_between(first, second) if linked else []
-        both = in_same_loops(first, second, links) if links or not linked else None
+        links = producer_consumer_edges(first, second) if linked else []
+        both = fuse_same_loops(first, second, links) if links or not linked else None
         if not both:
             return None
-        if not is_better(both, self.target):
+        if not is_profitable(both, self.target):
             return None
-        turned = out_of_rows(first, both.first, self.target)
-        turned |= out_of_rows(second, both.second, self.target)
+        turned = loses_contiguity(first, both.first, self.target)
+        turned |= loses_contiguity(second, both.second, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
         if not all(x in gone or x in self.light for x in turned):
             return None
@@ -397,7 +416,7 @@ class Fusion:
         for name in left:
             part = found[name] = self.light[name]
             ops += part.ops
-            if ops > FEW:
+            if ops > MAX_RECOMPUTE_OPS:
                 return {}
             more = [x for x in part.sources.values() if x in self.light]
             left += [x for x in more if not self.is_handed_on(x)]
@@ -413,18 +432,27 @@ class Fusion:
             reads += sum([math.prod(reader.sizes[:end]) for end in ends])
         made = {buffer for each in launches for buffer in each.made}
         for each in launches:
-            done = [x.op for x in each.nodes if x.op not in NO_WORK]
+            done = [x.op for x in each.nodes if x.op not in FREE_OPS]
             flops += sum(map(target.price, done))
             loads = [x for x, source in each.sources.items() if source not in made]
-            sizes = [elements(each.sizes, x.level) * itemsize(x.detail) for x in loads]
+            sizes = [
+                extent_product(each.sizes, x.level) * access_itemsize(x.detail)
+                for x in loads
+            ]
             moved += sum(sizes)
         [(_, store)] = part.stores
-        count = elements(part.sizes, store.place.axes)
-        byte, cost = target.byte * itemsize(store), flops + target.byte * moved / count
+        count = extent_product(part.sizes, store.place.axes)
+        byte, cost = (
+            target.byte * access_itemsize(store),
+            flops + target.byte * moved / count,
+        )
         if reads * cost > count * (cost + byte) + reads * byte + target.launch:
             return False
         places = [store.place, *[load.place for _, load in part.loads]]
-        return len(grains(places, part.sizes, few_numbers(reads, target))) <= 1
+        return (
+            len(contiguous_axes(places, part.sizes, min_grain_elements(reads, target)))
+            <= 1
+        )
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
@@ -448,7 +476,7 @@ class Fusion:
         again = not self.cheap.keys().isdisjoint(part.sources.values())
         if len(self.members[number]) == 1 and not again:
             return step
-        return merged(part, wanted, self.cheap if again else None)
+        return fused_launch(part, wanted, self.cheap if again else None)
 
 
 def fuse(program, target=None):
@@ -462,7 +490,7 @@ def fuse(program, target=None):
       target: the `Target` whose prices count, by default the current one.
     """
     target = target or current_target()
-    return program._replace(steps=Fusion(program, target).steps())
+    return program._replace(steps=FusionPass(program, target).steps())
 
 
 def check_fusion(fusion):
@@ -476,6 +504,6 @@ def check_fusion(fusion):
         launch = fusion.launch(number)
         needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
         late = [n for n in needs - {number} if place[n] >= place[number]]
-        if late or any(a >= b for a, b in part.orders | part_of(launch).orders):
+        if late or any(a >= b for a, b in part.orders | fusion_group_of(launch).orders):
             raise ValueError(f"Loops or steps {late} are in a wrong order:\n{launch}")
         check_kernel(launch.kernel)

@@ -7,15 +7,15 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion.merging import (
-    Candidate,
-    elements,
-    indices,
-    merged,
-    part_of,
-    same_bits,
-    seen_along,
-    split_axis,
-    unit,
+    FusionCandidate,
+    compose_place,
+    delinearize_in_bounds,
+    extent_product,
+    fused_launch,
+    fusion_group_of,
+    identity_map,
+    is_bitcastable,
+    split_loop_axis,
 )
 from minijax.kernels.lowering import Launch
 from minijax.llvm.targets import current_target
@@ -27,7 +27,7 @@ def feeds(producer, consumer):
     return launches and not {*producer.writes}.isdisjoint(consumer.reads)
 
 
-def may_wait(producer, between, others):
+def may_reorder(producer, between, others):
     """Return whether a launch may run after the steps in between."""
     made, read = {*producer.writes}, {*producer.reads}
     needed_before = any(not made.isdisjoint(step.reads) for step in between)
@@ -61,7 +61,7 @@ def one_launch(substitute, steps, pair, outputs, target):
     """Return what is substituted for a pair of steps, by their numbers, or None."""
     others = {number: step for number, step in steps.items() if number not in pair}
     between = [step for n, step in others.items() if pair[0] < n < pair[1]]
-    if not may_wait(steps[pair[0]], between, others.values()):
+    if not may_reorder(steps[pair[0]], between, others.values()):
         return None
     wanted = {*outputs}.union(*[step.reads for step in others.values()])
     return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
@@ -72,7 +72,7 @@ def one_launch(substitute, steps, pair, outputs, target):
 
 def seen(indices, maps, rank):
     """Return indices along so many other axes; None for None."""
-    return tuple([at and seen_along(at, maps, rank) for at in indices])
+    return tuple([at and compose_place(at, maps, rank) for at in indices])
 
 
 def _agree(maps, found):
@@ -83,7 +83,7 @@ def _agree(maps, found):
     return len(axes) == len(set(axes))
 
 
-def with_new_loops(limits, home, maps, sizes):
+def add_broadcast_loops(limits, home, maps, sizes):
     """Return indices and sizes with a loop for each axis of which no place tells.
 
     It is a loop of the same size along which the first part does not go yet, the
@@ -97,13 +97,13 @@ def with_new_loops(limits, home, maps, sizes):
         loop = free[-1] if free else min(inner, default=len(sizes))
         if not free:
             sizes = (*sizes[:loop], limits[axis], *sizes[loop:])
-            others = [x for x in unit(len(sizes)) if not x.strides[loop]]
+            others = [x for x in identity_map(len(sizes)) if not x.strides[loop]]
             home, maps = [seen(x, (*others,), len(sizes)) for x in (home, maps)]
-        home = (*home[:axis], unit(len(sizes))[loop], *home[axis + 1 :])
+        home = (*home[:axis], identity_map(len(sizes))[loop], *home[axis + 1 :])
     return home, maps, sizes
 
 
-class Link(NamedTuple):
+class ProducerConsumerEdge(NamedTuple):
     """An element that two parts have to do with.
 
     Attributes:
@@ -122,7 +122,7 @@ class Link(NamedTuple):
         return self.made.place == self.read.place and not self.read.guards
 
 
-def links_between(first, second):
+def producer_consumer_edges(first, second):
     """Return the links from the first to the second part; None if one is broken."""
     found = []
     for node, buffer in second.sources.items():
@@ -131,17 +131,17 @@ def links_between(first, second):
             made = [x for x in first.made[buffer] if _match(x, read)]
             if not made:
                 return None
-            found.append(Link(buffer, made[0], read))
+            found.append(ProducerConsumerEdge(buffer, made[0], read))
     return found
 
 
 def _match(store, read):
     """Return whether what is stored can be what is read."""
-    meet = store.place == read.place or _meet(store.place, read.place)
-    return meet and same_bits(store.parameter.dtype, read.parameter.dtype)
+    meet = store.place == read.place or _may_alias(store.place, read.place)
+    return meet and is_bitcastable(store.parameter.dtype, read.parameter.dtype)
 
 
-def _meet(made, place):
+def _may_alias(made, place):
     """Return whether two places can be one: real parts never are imaginary ones."""
     gap = abs(place.offset - made.offset)
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
@@ -153,7 +153,7 @@ def _as_many(made, first_sizes, read, second_sizes):
     A window that overlaps may read as many as the array has, some of them twice.
     """
     pairs = (made, first_sizes), (read, second_sizes)
-    counts = {elements(sizes, place.axes) for place, sizes in pairs}
+    counts = {extent_product(sizes, place.axes) for place, sizes in pairs}
     apart = made == read or all(_apart(place, sizes) for place, sizes in pairs)
     return len(counts) == 1 and apart
 
@@ -168,61 +168,63 @@ def _apart(place, sizes):
     return True
 
 
-def in_other_loops(first, second, home, maps, sizes):
-    """Return the `Candidate` of two parts in other loops, by their indices there."""
+def fuse_different_loops(first, second, home, maps, sizes):
+    """Return the `FusionCandidate` of parts in other loops, by their indices there."""
     first, second = first.along(home, sizes), second.along(maps, sizes)
-    return Candidate(first, second, links_between(first, second))
+    return FusionCandidate(first, second, producer_consumer_edges(first, second))
 
 
-def aligned(first, second, places):
+def align_loops(first, second, places):
     """Return the indices of two parts in the loops of the second, and their sizes.
 
     A loop is split where that is needed. Indices are None along axes of the first part
     of which no pair of places tells. If there are no such loops, the result is None.
     """
     met, home = False, (None,) * len(first.sizes)
-    maps, sizes = unit(len(second.sizes)), second.sizes
+    maps, sizes = identity_map(len(second.sizes)), second.sizes
     for made, read in places:
         cut = _as_many(made, first.sizes, read, second.sizes)
         while cut:
-            place = seen_along(read, maps, len(sizes))
-            found, cut = indices(place, sizes, made, first.sizes)
+            place = compose_place(read, maps, len(sizes))
+            found, cut = delinearize_in_bounds(place, sizes, made, first.sizes)
             if cut:
-                split, sizes = split_axis(cut[0], cut[1], sizes)
+                split, sizes = split_loop_axis(cut[0], cut[1], sizes)
                 home, maps = [seen(x, split, len(sizes)) for x in (home, maps)]
             elif found is not None and _agree(home, found):
                 met, home = True, tuple([a or b for a, b in zip(home, found)])
     solid = [home[axis] for axis in first.solid] + [maps[axis] for axis in second.solid]
-    whole = {*solid}.issubset((None, *unit(len(sizes))))
+    whole = {*solid}.issubset((None, *identity_map(len(sizes))))
     return (home, maps, sizes) if met and whole else None
 
 
-def common_loops(first, second, links):
-    """Return two parts in the same loops, a `Candidate`; or None.
+def fuse_in_common_loops(first, second, links):
+    """Return two parts in the same loops, a `FusionCandidate`; or None.
 
     The loops are those of the second part, or of the first if that goes along more
     indices; they are split, or more of them, where the other part needs that.
     """
     plain = [link.is_plain and all(link.made.place.strides) for link in links]
     if plain and all(plain) and first.sizes == second.sizes:
-        return Candidate(first, second, [x for x in links if x.buffer in first.made])
+        return FusionCandidate(
+            first, second, [x for x in links if x.buffer in first.made]
+        )
     pair, turn = (first, second), 1
     if math.prod(first.sizes) > math.prod(second.sizes):
         pair, turn = (second, first), -1
     told = [(x.made.place, x.read.place)[::turn] for x in links if not x.read.guards]
-    found = aligned(*pair, told)
+    found = align_loops(*pair, told)
     if found is None:
         return None
-    home, maps, sizes = with_new_loops(pair[0].sizes, *found)
+    home, maps, sizes = add_broadcast_loops(pair[0].sizes, *found)
     home, maps = (home, maps)[::turn]
-    return in_other_loops(first, second, home, maps, sizes)
+    return fuse_different_loops(first, second, home, maps, sizes)
 
 
-def paired(producer, consumer):
+def fusion_pair(producer, consumer):
     """Return the parts of two launches, and both in common loops; None without such."""
-    first, second = part_of(producer), part_of(consumer)
-    links = first and second and links_between(first, second)
-    both = common_loops(first, second, links) if links else None
+    first, second = fusion_group_of(producer), fusion_group_of(consumer)
+    links = first and second and producer_consumer_edges(first, second)
+    both = fuse_in_common_loops(first, second, links) if links else None
     return both and (first, second, both)
 
 
@@ -230,7 +232,9 @@ def objections(first, second, both, target):
     """Return what speaks against one kernel of two parts: a list of texts."""
     sizes, ops = both.first.sizes, first.ops + second.ops
     made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
-    row = elements(sizes, set().union(*both.first.folding(both.first.made).values()))
+    row = extent_product(
+        sizes, set().union(*both.first.folding(both.first.made).values())
+    )
     near = both.near(target)
     checks = {
         f"{made} and {read} indices, and {loops} in common": not made == read == loops,
@@ -245,17 +249,17 @@ def objections(first, second, both, target):
     return [text for text, against in checks.items() if against]
 
 
-def substituted(producer, consumer, wanted, target):
+def substitute_producer(producer, consumer, wanted, target):
     """Return the launch of both in the loops of the consumer, or None.
 
     It is None if there are no such loops, or if anything speaks against one kernel.
     """
-    found = paired(producer, consumer)
+    found = fusion_pair(producer, consumer)
     if not found:
         return None
     first, second, both = found
     refused = objections(first, second, both, target)
-    return None if refused else merged(both.part(), wanted)
+    return None if refused else fused_launch(both.part(), wanted)
 
 
 def fuse_greedily(program, target=None):
@@ -269,4 +273,4 @@ def fuse_greedily(program, target=None):
     for step in program.steps:
         inner = [fuse_greedily(each, target) for each in step.programs]
         steps.append(step.with_programs(inner) if inner else step)
-    return fused_by(substituted, program._replace(steps=steps), target)
+    return fused_by(substitute_producer, program._replace(steps=steps), target)

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from minijax.arrays.dtypes import short_name
-from minijax.kernels.builder import NodeWriter, collapse, new_name
+from minijax.arrays.dtypes import short_dtype_name
+from minijax.kernels.builder import NodeBuilder, collapse_axes, fresh_parameter_name
 from minijax.kernels.ir import (
     Affine,
     Fold,
@@ -18,18 +18,18 @@ from minijax.kernels.ir import (
     Load,
     Parameter,
     Store,
-    in_registers,
+    compute_dtype,
     is_affine,
-    union,
+    union_of_levels,
 )
-from minijax.kernels.loop_nests import Kernel, Node, index, needed
+from minijax.kernels.loop_nests import Kernel, Node, backward_slice, index_node
 from minijax.kernels.lowering import Launch
 
 # Where an element was made: the indices of one loop nest as numbers of another.
 
 
 @functools.cache
-def unit(rank):
+def identity_map(rank):
     """Return the index along each of so many axes, as a tuple of `Affine`."""
     return tuple(
         Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
@@ -37,7 +37,7 @@ def unit(rank):
 
 
 @functools.lru_cache(2**12)
-def seen_along(place, maps, rank):
+def compose_place(place, maps, rank):
     """Return a place along other axes.
 
     Args:
@@ -45,7 +45,7 @@ def seen_along(place, maps, rank):
       maps: for each of its axes, the `Affine` along the other ones.
       rank: how many of these there are.
     """
-    if maps == unit(rank) and len(place.strides) == rank:
+    if maps == identity_map(rank) and len(place.strides) == rank:
         return place
     offset, strides = place.offset, [0] * rank
     for stride, at in zip(place.strides, maps):
@@ -56,7 +56,7 @@ def seen_along(place, maps, rank):
     return Affine(offset, tuple(strides))
 
 
-def elements(sizes, axes):
+def extent_product(sizes, axes):
     """Return how many indices there are along some axes."""
     return math.prod([sizes[axis] for axis in axes])
 
@@ -75,7 +75,7 @@ def _digits(number, wheels):
     return None if number else found
 
 
-def digits(place, sizes, stored, limits):
+def delinearize(place, sizes, stored, limits):
     """Return the indices at which `stored` is the number that `place` is.
 
     They are the digits of the number if the strides of `stored` are taken for the
@@ -111,7 +111,7 @@ def _along(first, steps, wheels, stored, limits):
     return found
 
 
-def overflow(found, sizes, limits):
+def delinearize_bounds(found, sizes, limits):
     """Return whether digits leave their limits, and what can be done about it.
 
     Returns:
@@ -135,31 +135,31 @@ def _cut(at, sizes, limit):
 
 
 @functools.lru_cache(2**12)
-def indices(place, sizes, stored, limits):
-    """Return the `digits` if they stay inside of their limits.
+def delinearize_in_bounds(place, sizes, stored, limits):
+    """Return the `delinearize` if they stay inside of their limits.
 
     Returns:
-      A pair: what `digits` returns, or None; and what `overflow` says.
+      A pair: what `delinearize` returns, or None; and what `delinearize_bounds` says.
     """
     if place == stored and sizes == limits:
-        units = unit(len(sizes))
+        units = identity_map(len(sizes))
         if all(place.strides):
             return units, None
         return [at if n else None for at, n in zip(units, place.strides)], None
-    found = digits(place, sizes, stored, limits)
-    cut = None if found is None else overflow(found, sizes, limits)
+    found = delinearize(place, sizes, stored, limits)
+    cut = None if found is None else delinearize_bounds(found, sizes, limits)
     return (found if cut is None else None), cut
 
 
-def found_at(place, guards, sizes, stored, limits):
+def delinearize_guarded(place, guards, sizes, stored, limits):
     """Return the indices at which `stored` is where a guarded load reads, or None."""
     rank = len(sizes)
     if guards:
         place, sizes = _unguarded(place, guards, sizes)
-    found, _ = indices(place, sizes, stored, limits)
+    found, _ = delinearize_in_bounds(place, sizes, stored, limits)
     if found and guards:
-        axes = (*unit(rank), *[guard.place for guard in guards])
-        found = [at and seen_along(at, axes, rank) for at in found]
+        axes = (*identity_map(rank), *[guard.place for guard in guards])
+        found = [at and compose_place(at, axes, rank) for at in found]
     return found
 
 
@@ -176,11 +176,11 @@ def _unguarded(place, guards, sizes):
     return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
 
 
-def split_axis(axis, inner, sizes):
+def split_loop_axis(axis, inner, sizes):
     """Return the index along each of some axes, along those with two for one, and the
     sizes of these."""
     sizes = (*sizes[:axis], sizes[axis] // inner, inner, *sizes[axis + 1 :])
-    maps = [*unit(len(sizes))]
+    maps = [*identity_map(len(sizes))]
     outer, last = maps.pop(axis), maps[axis]
     both = [inner * a + b for a, b in zip(outer.strides, last.strides)]
     maps[axis] = Affine(0, tuple(both))
@@ -190,18 +190,18 @@ def split_axis(axis, inner, sizes):
 # Loop fusion: one kernel of several; what is made in it need not be loaded.
 
 
-def same_bits(made, read):
+def is_bitcastable(made, read):
     """Return whether what is stored as one dtype can be read as another."""
     if made == read:
         return True
-    plain = all(in_registers(d) == d and d.kind != "b" for d in (made, read))
+    plain = all(compute_dtype(d) == d and d.kind != "b" for d in (made, read))
     return plain and made.itemsize == read.itemsize
 
 
-def through_memory(k, x, made, read):
+def memory_round_trip(k, x, made, read):
     """Return what a number becomes when it is stored as one dtype, read as another."""
-    if made.dtype != in_registers(made.dtype):
-        return _roundings[short_name(made.dtype)](k, x)
+    if made.dtype != compute_dtype(made.dtype):
+        return _roundings[short_dtype_name(made.dtype)](k, x)
     return x if made.dtype == read.dtype else k.bitcast(x, read.dtype)
 
 
@@ -217,16 +217,16 @@ def _as_bfloat16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": lambda k, x: k.as_float16(x)}
 
 
-NO_WORK = {"load", "constant"}  # nodes that are no operations
+FREE_OPS = {"load", "constant"}  # nodes that are no operations
 
 
-class Merger(NodeWriter):
+class FusedKernelBuilder(NodeBuilder):
     """A kernel that grows: of one launch, or of several in the same loops.
 
     Args:
       sizes: of the loops.
       cheap: from buffers of other launches whose elements are made here, and not
-        loaded, to the `Merger` of the launch.
+        loaded, to the `FusedKernelBuilder` of the launch.
 
     Attributes:
       sources: from the nodes of loads to their buffers.
@@ -248,7 +248,7 @@ class Merger(NodeWriter):
         self.known, self.parameters, self.instances = {}, {}, {}
 
     def __str__(self):
-        return str(merged(self, self.made).kernel)
+        return str(fused_launch(self, self.made).kernel)
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -261,7 +261,7 @@ class Merger(NodeWriter):
         if key not in self.known:
             self.known[key] = node
             self.nodes.append(node)
-            self.ops += op not in NO_WORK
+            self.ops += op not in FREE_OPS
             if op == "fold" or self.folded:
                 self.note_folds(node)
         return self.known[key]
@@ -279,7 +279,7 @@ class Merger(NodeWriter):
         new, rank = copies(self, other, other.nodes, maps), len(self.sizes)
         for buffer, stores in other.made.items():
             for parameter, place, node, _ in stores:
-                place = place if maps is None else seen_along(place, maps, rank)
+                place = place if maps is None else compose_place(place, maps, rank)
                 store = Store(parameter, place, new[node])
                 self.made.setdefault(buffer, []).append(store)
         return self
@@ -292,11 +292,15 @@ def at_indices(k, node, args, maps):
     if node.op == "index":
         return k.write(node) if maps is None else number_at(k, maps[node.detail])
     if node.op != "fold":
-        level = args[0].level if len(args) == 1 else union([x.level for x in args])
+        level = (
+            args[0].level
+            if len(args) == 1
+            else union_of_levels([x.level for x in args])
+        )
         return k.write(Node(node.op, args, node.dtype, level))
     axes = node.detail.axes
     if maps is not None:
-        axes = union([maps[axis].axes for axis in axes])
+        axes = union_of_levels([maps[axis].axes for axis in axes])
     level = tuple([axis for axis in args[0].level if axis not in axes])
     detail = Fold(node.detail.how, axes)
     return k.write(Node("fold", args, node.dtype, level, detail))
@@ -306,7 +310,7 @@ def number_at(k, place):
     """Return the node of an affine number of the indices."""
     total = None
     for axis in place.axes:
-        term, stride = k.write(index(axis)), place.strides[axis]
+        term, stride = k.write(index_node(axis)), place.strides[axis]
         term = term if stride == 1 else k.mul(term, stride)
         total = term if total is None else k.add(total, term)
     if total is None:
@@ -338,11 +342,11 @@ def _guarded(k, x, guards, other):
     return x if inside is None else k.select(inside, x, other.item())
 
 
-def named(parameters, buffer, like, written=False):
+def parameter_for_buffer(parameters, buffer, like, written=False):
     """Return the parameter of a buffer, from a table or new there."""
     key = buffer, like.dtype
     if key not in parameters:
-        name = new_name(parameters.values(), written)
+        name = fresh_parameter_name(parameters.values(), written)
         parameters[key] = Parameter(name, like.dtype, like.size)
     return parameters[key]
 
@@ -351,7 +355,7 @@ def copies(k, other, nodes, maps, guards=()):
     """Write nodes of another kernel at these indices; return them by its own.
 
     Args:
-      k: the `Merger` in which they are written.
+      k: the `FusedKernelBuilder` in which they are written.
       other, nodes: from which one, and which of its nodes.
       maps: the index along each of its axes; None if both have the same loops.
       guards: where the nodes are of interest.
@@ -371,7 +375,7 @@ def element(k, buffer, node, maps, guards):
     """Return the node of an element: of what is made here, or of a load.
 
     Args:
-      k: a `Merger`.
+      k: a `FusedKernelBuilder`.
       buffer: from which the element is loaded.
       node: its load in another kernel.
       maps, guards: as for `copies`.
@@ -379,23 +383,23 @@ def element(k, buffer, node, maps, guards):
     like, place, own, other, _ = node.detail
     if maps is not None:
         rank = len(k.sizes)
-        place = seen_along(place, maps, rank)
-        own = [(seen_along(at, maps, rank), limit) for at, limit in own]
+        place = compose_place(place, maps, rank)
+        own = [(compose_place(at, maps, rank), limit) for at, limit in own]
     if own or guards:
         guards = _open(k, [*own, *guards])
         if guards is None:
-            return k.constant(other, in_registers(like.dtype))
+            return k.constant(other, compute_dtype(like.dtype))
     maker = k if buffer in k.made else k.cheap.get(buffer)
     for store in maker.made[buffer] if maker else ():
-        if same_bits(store.parameter.dtype, like.dtype):
+        if is_bitcastable(store.parameter.dtype, like.dtype):
             x = instance(k, maker, store, place, guards)
             if x is not None:
-                x = through_memory(k, x, store.parameter, like)
+                x = memory_round_trip(k, x, store.parameter, like)
                 return _guarded(k, x, own, other) if own else x
     level = place.axes
     if guards:
-        level = union([level, *[at.axes for at, _ in guards]])
-    read = Load(named(k.parameters, buffer, like), place, guards, other)
+        level = union_of_levels([level, *[at.axes for at, _ in guards]])
+    read = Load(parameter_for_buffer(k.parameters, buffer, like), place, guards, other)
     found = k.write(Node("load", (), node.dtype, level, read))
     k.sources[found] = buffer
     return found
@@ -405,37 +409,37 @@ def instance(k, maker, store, place, guards):
     """Return the node that a kernel stores at a place, written for these indices."""
     if maker is k and store.place == place and not guards:
         return store.node
-    found = found_at(place, guards, k.sizes, store.place, maker.sizes)
+    found = delinearize_guarded(place, guards, k.sizes, store.place, maker.sizes)
     if found is None:
         return None
     rank = len(k.sizes)
-    home = unit(rank) if maker is k else [Affine(0, (0,) * rank)] * len(found)
+    home = identity_map(rank) if maker is k else [Affine(0, (0,) * rank)] * len(found)
     maps = tuple([a or b for a, b in zip(found, home)])
     key = id(maker), store.node, maps, guards
     if key not in k.instances:
-        wanted = needed([store.node])
+        wanted = backward_slice([store.node])
         nodes = [node for node in maker.nodes if node in wanted]
         k.instances[key] = copies(k, maker, nodes, maps, guards)[store.node]
     return k.instances[key]
 
 
-def merged(part, wanted, cheap=None):
+def fused_launch(part, wanted, cheap=None):
     """Return the launch of a kernel that has grown.
 
     Args:
-      part: the `Merger`.
+      part: the `FusedKernelBuilder`.
       wanted: the buffers that have to be stored.
-      cheap: as in a `Merger`.
+      cheap: as in a `FusedKernelBuilder`.
     """
     k = part
     if cheap or not part.known:
-        k = Merger(part.sizes, cheap).take(part)
+        k = FusedKernelBuilder(part.sizes, cheap).take(part)
     parameters, outs = {**k.parameters}, {}
     for buffer in [buffer for buffer in k.made if buffer in wanted]:
         for like, place, node, _ in k.made[buffer]:
-            parameter = named(parameters, buffer, like, written=True)
+            parameter = parameter_for_buffer(parameters, buffer, like, written=True)
             outs[Store(parameter, place, node)] = None
-    kept = needed([store.node for store in outs])
+    kept = backward_slice([store.node for store in outs])
     nodes = tuple([node for node in k.nodes if node in kept])
     used = {node.detail.parameter for node in nodes if node.op == "load"}
     used.update([store.parameter for store in outs])
@@ -443,20 +447,20 @@ def merged(part, wanted, cheap=None):
     names = [*dict.fromkeys([name for node, name in k.names if node in kept])]
     name = "_".join(names[:4]) + "_etc" * (len(names) > 4)
     kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
-    return Launch(collapse(kernel), [*buffers.values()])
+    return Launch(collapse_axes(kernel), [*buffers.values()])
 
 
 # Parts of a program: launches in the same loops, and what fusion asks of them.
 
 
-def walked(node):
+def computed_axes(node):
     """Return the axes along which a node is computed: with those that it folds."""
     if node.op != "fold":
         return node.level
     return tuple({*node.args[0].level, *node.detail.axes})
 
 
-class Part(Merger):
+class FusionGroup(FusedKernelBuilder):
     """One or more launches in the same loops, as one kernel that grows.
 
     Attributes:
@@ -484,8 +488,8 @@ class Part(Merger):
 
     def along(self, home, sizes):
         """Return the part in other loops, where its indices are those of `home`."""
-        same = sizes == self.sizes and home == unit(len(sizes))
-        return self if same else Part(sizes).take(self, home)
+        same = sizes == self.sizes and home == identity_map(len(sizes))
+        return self if same else FusionGroup(sizes).take(self, home)
 
     @property
     def stores(self):
@@ -511,7 +515,7 @@ class Part(Merger):
     @property
     def loops(self):
         """The loops along which at least one of the launches goes."""
-        axes = [walked(node) for node in self.nodes]
+        axes = [computed_axes(node) for node in self.nodes]
         return set().union(*axes, *[store.place.axes for _, store in self.stores])
 
     def makes_little(self, few):
@@ -525,7 +529,7 @@ class Part(Merger):
             found[store.node].update(store.place.axes)
         for node in reversed(self.nodes):
             for arg in node.args:
-                found[arg].update(walked(node), found[node])
+                found[arg].update(computed_axes(node), found[node])
         return found
 
     def cost(self, buffer, target, most=math.inf):
@@ -534,28 +538,30 @@ class Part(Merger):
         What is found to cost more than `most` is not followed any further.
         """
         [store, *_], total = self.made[buffer], 0
-        count = elements(self.sizes, store.place.axes)
+        count = extent_product(self.sizes, store.place.axes)
         left, seen = [store.node], {store.node}
         while left and total <= most * count:
             node = left.pop()
-            if node.op not in NO_WORK:
-                total += target.price(node.op) * elements(self.sizes, walked(node))
+            if node.op not in FREE_OPS:
+                total += target.price(node.op) * extent_product(
+                    self.sizes, computed_axes(node)
+                )
             left += [arg for arg in {*node.args} if arg not in seen]
             seen.update(node.args)
         return total / count
 
 
-def part_of(launch):
+def fusion_group_of(launch):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
     or has a computed place."""
     kernel, buffers = launch
     if 0 in kernel.sizes or not is_affine(kernel):
         return None
-    part, at = Part(kernel.sizes), dict(zip(kernel.parameters, buffers))
+    part, at = FusionGroup(kernel.sizes), dict(zip(kernel.parameters, buffers))
     part.nodes = nodes = kernel.nodes
     loads = [node for node in nodes if node.op == "load"]
     part.sources = {node: at[node.detail.parameter] for node in loads}
-    part.ops = len([node for node in nodes if node.op not in NO_WORK])
+    part.ops = len([node for node in nodes if node.op not in FREE_OPS])
     for store in kernel.stores:
         part.made.setdefault(at[store.parameter], []).append(store)
         part.names[store.node, kernel.name] = None
@@ -571,7 +577,7 @@ def part_of(launch):
     return part
 
 
-class Candidate:
+class FusionCandidate:
     """Two parts in the same loops, which may become one.
 
     Attributes:
@@ -610,7 +616,7 @@ class Candidate:
         """
         first, apart = self.first, [x.buffer for x in self.links if not x.is_plain]
         if apart or not first.known:
-            first = Part(first.sizes).take(first)
+            first = FusionGroup(first.sizes).take(first)
         both = first.take(self.second)
         if not {*apart}.isdisjoint(both.sources.values()):
             return None
@@ -619,6 +625,6 @@ class Candidate:
         return both
 
 
-def joined(first, second):
+def fused_group(first, second):
     """Return the part of two that are in the same loops."""
-    return Candidate(first, second).part()
+    return FusionCandidate(first, second).part()

@@ -7,47 +7,54 @@ import math
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
-from minijax.cpu_backend.program_codegen import Repeat
+from minijax.cpu_backend.program_codegen import ScanStep
 from minijax.gpu.codegen import (
-    WARP,
+    WARP_SIZE,
     LaunchShape,
     cuda_function,
-    is_shareable,
-    outer_axes,
-    write_node,
-    write_steps,
-    write_together,
-    writers,
+    is_reorderable,
+    launch_renderers,
+    parallel_axes,
+    render_node,
+    render_steps,
+    render_team_reduction,
 )
 from minijax.gpu.cuda_source import (
     c_type,
     c_type_in_memory,
-    to_memory,
-    write_combine,
-    write_indices,
-    write_store,
+    render_fold_combine,
+    render_store,
+    render_thread_indices,
+    store_conversion_expr,
 )
 from minijax.gpu.schedules import (
-    BYTES,
-    in_vectors,
-    is_computed,
-    load_vector,
-    loads_of,
-    new_vector,
-    shape_of,
-    vector_at,
-    write_lane,
+    VECTOR_BYTES,
+    choose_launch,
+    is_irregular,
+    is_vector_aligned,
+    kernel_loads,
+    render_lane,
+    render_vector_load,
+    render_vector_variable,
+    vector_expr,
 )
 from minijax.jitting.stages import nbytes
-from minijax.kernels.ir import AXES, Combine, Loop, Store, elements, scalar_ops
-from minijax.kernels.loop_nests import Node, loop_nest, needed
+from minijax.kernels.ir import (
+    AXIS_NAMES,
+    FoldCombine,
+    Loop,
+    Store,
+    scalar_ops,
+    trip_count,
+)
+from minijax.kernels.loop_nests import Node, backward_slice, loop_nest
 from minijax.kernels.lowering import Launch
-from minijax.memory.buffer_assignment import captured
+from minijax.memory.buffer_assignment import captured_buffers
 
 # Loops that one block of threads does in one launch.
 
-SHARED = 2**15  # bytes for the state of a loop, and what a turn computes
-WORK = 2**16  # indices of kernels in a turn
+SHARED_MEMORY_BYTES = 2**15  # bytes for the state of a loop, and what a turn computes
+MAX_ITERATION_ELEMENTS = 2**16  # indices of kernels in a turn
 
 
 def fits_block(step):
@@ -59,7 +66,10 @@ def fits_block(step):
     if not simple or any(program.constants for program in step.programs):
         return False
     work = sum(math.prod(each.kernel.sizes) for each in steps)
-    return work <= WORK and sum(map(nbytes, kept_by(step))) <= SHARED
+    return (
+        work <= MAX_ITERATION_ELEMENTS
+        and sum(map(nbytes, kept_by(step))) <= SHARED_MEMORY_BYTES
+    )
 
 
 def kept_by(step):
@@ -75,20 +85,22 @@ def kept_by(step):
     return [x for x in dict.fromkeys([*states, *written]) if x not in rows]
 
 
-def parameters_of(step):
+def block_loop_buffers(step):
     """Return the buffers whose memory a launch of a loop is given, in order."""
-    inside = [buffer for program in step.programs for buffer in captured(program)]
+    inside = [
+        buffer for program in step.programs for buffer in captured_buffers(program)
+    ]
     tests = [x for program in step.programs[:-1] for x in program.inputs]
     read = [*step.starts, *getattr(step, "xs", ()), *inside]
     written = [*step.results, *getattr(step, "ys", ())]
     return [x for x in dict.fromkeys([*read, *written]) if x not in tests]
 
 
-def threads_for(step):
+def block_size(step):
     """Return how many threads a block needs for a loop: whole warps, 256 at most."""
     kernels = [each.kernel for program in step.programs for each in program.steps]
     most = max((math.prod(kernel.sizes) for kernel in kernels), default=1)
-    return min(256, WARP * math.ceil(max(most, 1) / WARP))
+    return min(256, WARP_SIZE * math.ceil(max(most, 1) / WARP_SIZE))
 
 
 def units_of(buffer):
@@ -110,13 +122,13 @@ def pointer_for(parameter, buffer, name):
     return name if kind == units_of(buffer)[0] else f"({kind}*){name}"
 
 
-def shape_in(kernel, threads):
+def block_launch(kernel, threads):
     """Return the launch of a kernel in blocks of so many threads."""
-    outer = outer_axes(kernel)
+    outer = parallel_axes(kernel)
     inner = [size for axis, size in enumerate(kernel.sizes) if axis not in outer]
-    if max(inner, default=0) < 8 or not is_shareable(kernel):
+    if max(inner, default=0) < 8 or not is_reorderable(kernel):
         return LaunchShape(outer, 1, threads)
-    team = WARP if elements(kernel, outer) > 1 else threads
+    team = WARP_SIZE if trip_count(kernel, outer) > 1 else threads
     return LaunchShape(outer, team, threads // team)
 
 
@@ -128,11 +140,11 @@ def device_function(kernel, launch, name):
     return f"__device__ void {body.replace(') {', ', int block) {', 1)}"
 
 
-class LoopText:
+class BlockLoopRenderer:
     """The text of a loop for one block.
 
     Args:
-      step: a `Repeat`, or a `While`.
+      step: a `ScanStep`, or a `While`.
       name: of the function.
 
     Attributes:
@@ -142,9 +154,9 @@ class LoopText:
     """
 
     def __init__(self, step, name):
-        self.step, self.name, self.threads = step, name, threads_for(step)
+        self.step, self.name, self.threads = step, name, block_size(step)
         self.lines, self.functions, self.depth = [], [], 1
-        self.parameters, self.kept = parameters_of(step), kept_by(step)
+        self.parameters, self.kept = block_loop_buffers(step), kept_by(step)
         self.names = {x: f"g{place}" for place, x in enumerate(self.parameters)}
         self.names |= {x: f"s{place}" for place, x in enumerate(self.kept)}
 
@@ -160,7 +172,7 @@ class LoopText:
 
     def launch(self, launch):
         """Write the calls that a launch in the body becomes, and barriers."""
-        shape = shape_in(launch.kernel, self.threads)
+        shape = block_launch(launch.kernel, self.threads)
         name = f"{self.name}_{len(self.functions)}"
         self.functions.append(device_function(launch.kernel, shape, name))
         pairs = zip(launch.kernel.parameters, launch.buffers)
@@ -172,14 +184,15 @@ class LoopText:
         self.line("}")
 
 
-def loop_function(step, name):
+def render_block_loop(step, name):
     """Return the text of a loop for one block, and of the functions that it calls.
 
     Args:
-      step: a `Repeat` or a `While` that `fits_block`.
-      name: of the function; its parameters are the memory of `parameters_of(step)`.
+      step: a `ScanStep` or a `While` that `fits_block`.
+      name: of the function; its parameters are the memory of
+        `block_loop_buffers(step)`.
     """
-    f, (*tests, body) = LoopText(step, name), step.programs
+    f, (*tests, body) = BlockLoopRenderer(step, name), step.programs
     states = body.inputs[: len(step.starts)]
     for buffer in f.kept:
         (kind, count), one = units_of(buffer), f.names[buffer]
@@ -188,10 +201,10 @@ def loop_function(step, name):
     for start, state in zip(step.starts, states):
         f.copy(start, state)
     f.line("__syncthreads();")
-    f.line(f"for (int turn = 0; {turns(step)}; turn++) {{")
+    f.line(f"for (int turn = 0; {loop_condition(step)}; turn++) {{")
     f.depth += 1
-    write_test(f, tests, states)
-    write_rows(f)
+    render_test(f, tests, states)
+    render_rows(f)
     for launch in body.steps:
         f.launch(launch)
     for state, following in zip(states, body.outputs):
@@ -205,9 +218,9 @@ def loop_function(step, name):
     return "\n".join([*f.functions, head_of(f), *f.lines, "}"])
 
 
-def turns(step):
+def loop_condition(step):
     """Return the condition of a loop: that of a `While` stands inside of it."""
-    return f"turn < {step.length}" if isinstance(step, Repeat) else "true"
+    return f"turn < {step.length}" if isinstance(step, ScanStep) else "true"
 
 
 def head_of(f):
@@ -221,7 +234,7 @@ def head_of(f):
     return f'extern "C" __global__ void {bounds} {f.name}({", ".join(texts)}) {{'
 
 
-def write_test(f, tests, states):
+def render_test(f, tests, states):
     """Write the test of a `While`: all threads leave the loop together."""
     for test in tests:
         f.names.update(zip(test.inputs, [f.names[state] for state in states]))
@@ -230,10 +243,10 @@ def write_test(f, tests, states):
         f.line(f"if (!{f.names[test.outputs[0]]}[0]) break;")
 
 
-def write_rows(f):
+def render_rows(f):
     """Write where the rows of a turn are: those that it reads, and those it writes."""
     step, count = f.step, len(f.step.starts)
-    if not isinstance(step, Repeat):
+    if not isinstance(step, ScanStep):
         return
     number = f"{step.length - 1} - turn" if step.reverse else "turn"
     body = step.body
@@ -279,7 +292,7 @@ class RowShape:
 
     def blocks(self, kernel):
         """Return how many blocks it takes; the last one may have teams without work."""
-        return -(-elements(kernel, self.outer) // self.teams)
+        return -(-trip_count(kernel, self.outer) // self.teams)
 
 
 def loops_of(kernel, outer):
@@ -297,11 +310,13 @@ def is_worth_keeping(node):
     return node.op == "div" or scalar_ops[node.op].cost == "transcendentals"
 
 
-def pruned(body, kept):
+def without_kept_nodes(body, kept):
     """Return the steps of a loop without nodes that are kept, or lead to these only."""
     goals = [step for step in body if not isinstance(step, Node)]
-    wanted = [x for g in goals for x in (g.fold if isinstance(g, Combine) else g).args]
-    used = needed(wanted, kept).difference(kept)
+    wanted = [
+        x for g in goals for x in (g.fold if isinstance(g, FoldCombine) else g).args
+    ]
+    used = backward_slice(wanted, kept).difference(kept)
     return [step for step in body if not isinstance(step, Node) or step in used]
 
 
@@ -309,28 +324,32 @@ def kept_nodes(loops):
     """Return the nodes that several loops need and that are worth registers."""
     seen, found = set(), []
     for loop in loops:
-        nodes = [x for x in pruned(loop.body, found) if isinstance(x, Node)]
+        nodes = [x for x in without_kept_nodes(loop.body, found) if isinstance(x, Node)]
         while again := [x for x in nodes if x in seen and is_worth_keeping(x)]:
             found.append(again[-1])  # the last one: what leads to it is not needed now
-            nodes = [x for x in pruned(loop.body, found) if isinstance(x, Node)]
+            nodes = [
+                x for x in without_kept_nodes(loop.body, found) if isinstance(x, Node)
+            ]
         seen.update(nodes)
     return found
 
 
 def lanes_of(kernel, unaligned):
     """Return how many neighbours of a row a thread may load at once, 1 at least."""
-    found = [*loads_of(kernel), *kernel.stores]
+    found = [*kernel_loads(kernel), *kernel.stores]
     moving = [each for each in found if each.place.strides[-1]]
-    widest = max([each.parameter.dtype.itemsize for each in moving], default=BYTES)
+    widest = max(
+        [each.parameter.dtype.itemsize for each in moving], default=VECTOR_BYTES
+    )
     known = not any(each.parameter.name in unaligned for each in moving)
-    if not known or any(map(is_computed, found)):
+    if not known or any(map(is_irregular, found)):
         return 1
-    lanes = BYTES // widest
-    fits = all(in_vectors(each.place, lanes) for each in moving)
+    lanes = VECTOR_BYTES // widest
+    fits = all(is_vector_aligned(each.place, lanes) for each in moving)
     return lanes if fits and kernel.sizes[-1] % lanes == 0 else 1
 
 
-def rows_of(kernel, unaligned=()):
+def row_launch(kernel, unaligned=()):
     """Return the `RowShape` of a kernel, or None if it walks through no row again.
 
     Args:
@@ -338,34 +357,38 @@ def rows_of(kernel, unaligned=()):
       unaligned: names of parameters that may begin where no 16 bytes begin.
     """
     outer = tuple(range(len(kernel.sizes) - 1))
-    alone = outer_axes(kernel) == outer and is_shareable(kernel)
+    alone = parallel_axes(kernel) == outer and is_reorderable(kernel)
     if not kernel.sizes or not alone or any(store.update for store in kernel.stores):
         return None
     kept = kept_nodes(loops_of(kernel, outer))
     words = sum(max(1, node.dtype.itemsize // 4) for node in kept)
     size, lanes = kernel.sizes[-1], lanes_of(kernel, unaligned)
-    if not kept or size < WARP:
+    if not kept or size < WARP_SIZE:
         return None
     while lanes > 1 and words * lanes > MOST_WORDS:
         lanes //= 2
     most = MOST_WORDS // (words * lanes)
-    usual = 16 if elements(kernel, outer) >= MANY_ROWS else 4
+    usual = 16 if trip_count(kernel, outer) >= MANY_ROWS else 4
     turns = min(max(1, usual // lanes), max(1, most))
     turns = max(turns, -(-size // (MOST_THREADS * lanes)))
-    team = WARP * -(-size // (WARP * lanes * turns))
-    turns, teams = -(-size // (team * lanes)), 8 if team == WARP else 1
+    team = WARP_SIZE * -(-size // (WARP_SIZE * lanes * turns))
+    turns, teams = -(-size // (team * lanes)), 8 if team == WARP_SIZE else 1
     return RowShape(outer, team, teams, lanes, turns) if turns <= most else None
 
 
-def shape_on_card(kernel, unaligned=()):
+def choose_launch_with_rows(kernel, unaligned=()):
     """Return the shape of launch that suits a kernel, of all that there are."""
-    return rows_of(kernel, unaligned) or shape_of(kernel, unaligned)
+    return row_launch(kernel, unaligned) or choose_launch(kernel, unaligned)
 
 
 @contextmanager
 def turns_of(f):
     """Open the loop in which a thread comes to its parts of the row."""
-    shape, size, axis = f.launch, f.kernel.sizes[-1], AXES[len(f.kernel.sizes) - 1]
+    shape, size, axis = (
+        f.launch,
+        f.kernel.sizes[-1],
+        AXIS_NAMES[len(f.kernel.sizes) - 1],
+    )
     step = shape.team * shape.lanes
     tests = [f"{axis} < {size}"] * (step * shape.turns > size) + ["busy"] * f.idle
     f.line("#pragma unroll")
@@ -384,7 +407,7 @@ def lanes_loop(f):
     return f.block(f"for (int c = 0; c < {f.launch.lanes}; c++)")
 
 
-def write_arrays(f, kept):
+def render_arrays(f, kept):
     """Write the arrays of what is kept; return what stands for an element of each."""
     lanes, found = f.launch.lanes, {}
     for node in kept:
@@ -394,64 +417,64 @@ def write_arrays(f, kept):
     return found
 
 
-def write_lane_step(f, step, vectors, arrays):
+def render_lane_step(f, step, vectors, arrays):
     """Write a step for one number of a row, and keep what is to be kept."""
-    last, wide = AXES[len(f.kernel.sizes) - 1], f.launch.lanes > 1
-    if isinstance(step, Combine):
+    last, wide = AXIS_NAMES[len(f.kernel.sizes) - 1], f.launch.lanes > 1
+    if isinstance(step, FoldCombine):
         place = f"({last} + c)" if wide else last
-        write_combine(f, step.fold, f.names[step.fold.args[0]], place)
+        render_fold_combine(f, step.fold, f.names[step.fold.args[0]], place)
     elif isinstance(step, Node):
-        write_lane(f, step, vectors.get(step)) if wide else write_node(f, step)
+        render_lane(f, step, vectors.get(step)) if wide else render_node(f, step)
         if step in arrays:
             f.line(f"{arrays[step]} = {f.names[step]};")
     elif wide:
-        value = to_memory(step.parameter.dtype, f.names[step.node])
+        value = store_conversion_expr(step.parameter.dtype, f.names[step.node])
         f.line(f"{vectors[step]}.at[c] = {value};")
     else:
-        write_store(f, step)
+        render_store(f, step)
 
 
-def write_part(f, steps, arrays):
+def render_row_lanes(f, steps, arrays):
     """Write what a thread does with neighbours: load, compute each number, store."""
     wide, vectors = f.launch.lanes > 1, {}
     for step in steps if wide else ():
         if isinstance(step, Node) and step.op == "load":
-            vectors[step] = load_vector(f, step.detail)
+            vectors[step] = render_vector_load(f, step.detail)
     stores = [step for step in steps if wide and isinstance(step, Store)]
-    made = {store: new_vector(f, store.parameter) for store in stores}
+    made = {store: render_vector_variable(f, store.parameter) for store in stores}
     with lanes_loop(f):
         for step in steps:
-            write_lane_step(f, step, vectors | made, arrays)
+            render_lane_step(f, step, vectors | made, arrays)
     for store in stores:
-        f.line(f"{vector_at(f, store)} = {made[store]};")
+        f.line(f"{vector_expr(f, store)} = {made[store]};")
 
 
-def write_walk(f, steps, arrays, there=()):
+def render_walk(f, steps, arrays, there=()):
     """Write one walk of a team through its row, where some of it is kept already."""
     names = f.names
     f.names, f.inside = names | {node: arrays[node] for node in there}, True
     with turns_of(f):
-        write_part(f, steps, arrays)
+        render_row_lanes(f, steps, arrays)
     f.names, f.inside = names, False
 
 
-def write_kept_rows(f):
+def render_kept_rows(f):
     """Write what the threads of a `RowShape` do: load what is kept, then walk."""
-    write_indices(f)
+    render_thread_indices(f)
     steps = loop_nest(f.kernel, f.launch.outer)
     kept = kept_nodes([step for step in steps if isinstance(step, Loop)])
-    arrays = write_arrays(f, kept)
+    arrays = render_arrays(f, kept)
     there = [node for node in kept if node.op == "load" and not node.args]
     if there:
-        write_walk(f, there, arrays)
+        render_walk(f, there, arrays)
     for step in steps:
         if not isinstance(step, Loop):
-            write_steps(f, [step])
+            render_steps(f, [step])
             continue
-        write_walk(f, pruned(step.body, there), arrays, there)
+        render_walk(f, without_kept_nodes(step.body, there), arrays, there)
         there += [node for node in kept if node in step.body and node not in there]
         for fold in step.folds:
-            write_together(f, fold)
+            render_team_reduction(f, fold)
 
 
-writers[RowShape] = write_kept_rows
+launch_renderers[RowShape] = render_kept_rows

@@ -12,22 +12,26 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from minijax.kernels.builder import Buffer, collapse, of_args
+from minijax.kernels.builder import Buffer, collapse_axes, with_args
 from minijax.kernels.ir import (
-    AXES,
-    LIBRARY,
+    AXIS_NAMES,
+    NUMPY_MATH,
     Affine,
     Parameter,
     Store,
-    elements,
-    foldings,
-    in_registers,
+    compute_dtype,
+    fold_ops,
     is_affine,
     scalar_ops,
+    trip_count,
 )
-from minijax.kernels.loop_nests import fold, load, needed
+from minijax.kernels.loop_nests import backward_slice, fold_node, load_node
 from minijax.kernels.lowering import Launch
-from minijax.threads.split_reductions import assembled, behind_folds, rows_of
+from minijax.threads.split_reductions import (
+    assemble_kernel,
+    nodes_after_folds,
+    row_strides,
+)
 
 # Scalar operations in CUDA C: expressions of names, by kinds of dtypes.
 
@@ -78,7 +82,7 @@ express("as_float16", f="({t})from_f16(to_f16((float){x}))")
 express("fma", f="fma{m}({x}, {y}, {z})")  # of `functions.scalar_functions`
 for _op in ("floor", "ceil", "trunc", "rint", "sqrt"):
     express(_op, f=f"{_op}{{m}}({{x}})")
-for _op in LIBRARY:
+for _op in NUMPY_MATH:
     _operands = ", ".join(["{x}", "{y}"][: scalar_ops[_op].arity])
     express(_op, f=f"{_op}{{m}}({_operands})")
 
@@ -129,28 +133,28 @@ def c_type_in_memory(dtype):
     """Return the type of an element in memory: bytes of 0 or 1, patterns of bits."""
     if dtype.kind == "b":
         return "unsigned char"
-    return "unsigned short" if dtype != in_registers(dtype) else c_type(dtype)
+    return "unsigned short" if dtype != compute_dtype(dtype) else c_type(dtype)
 
 
-def from_memory(dtype, element):
+def load_conversion_expr(dtype, element):
     """Return the expression of the number that an element of a parameter is."""
     if dtype.kind == "b":
         return f"({element} != 0)"
-    if dtype == in_registers(dtype):
+    if dtype == compute_dtype(dtype):
         return element
     return f"from_{_half(dtype)}({element})"
 
 
-def to_memory(dtype, number):
+def store_conversion_expr(dtype, number):
     """Return the expression of the element that holds a number."""
-    return number if dtype == in_registers(dtype) else f"to_{_half(dtype)}({number})"
+    return number if dtype == compute_dtype(dtype) else f"to_{_half(dtype)}({number})"
 
 
 def _half(dtype):
     return "f16" if dtype == np.float16 else "bf16"
 
 
-def c_number(x):
+def c_literal(x):
     """Return a NumPy scalar as C writes it."""
     kind, size = x.dtype.kind, x.dtype.itemsize
     if kind == "b":
@@ -167,7 +171,7 @@ def c_number(x):
     return f"__uint_as_float({bits}u)" if size == 4 else wide
 
 
-def expression(op, args, dtype, result):
+def c_expression(op, args, dtype, result):
     """Return what an operation is in C.
 
     Args:
@@ -201,7 +205,7 @@ def _conversion(x, dtype, result):
         return f"{x} != 0"
     if dtype.kind == "f" and result.kind in "iu":  # stops at the limits; 0 for NaN
         limits = np.iinfo(result)
-        least, most = (c_number(result.type(end)) for end in (limits.min, limits.max))
+        least, most = (c_literal(result.type(end)) for end in (limits.min, limits.max))
         return f"saturated<{c_type(result)}, {c_type(dtype)}>({x}, {least}, {most})"
     return f"({c_type(result)}){x}"
 
@@ -223,11 +227,11 @@ def _same_bits(x, dtype, result):
 def index_type(kernel):
     """Return the type in C of places: of 32 bits, where they reach."""
     sizes = [x.size * x.dtype.itemsize for x in kernel.parameters]
-    most = max([*sizes, elements(kernel, range(len(kernel.sizes)))])
+    most = max([*sizes, trip_count(kernel, range(len(kernel.sizes)))])
     return "int" if most < 2**31 else "long long"
 
 
-class CudaFunction:
+class CudaRenderer:
     """The text of a kernel's function, in the making.
 
     Args:
@@ -247,7 +251,7 @@ class CudaFunction:
         self.lines, self.names = [], {}
         self._depth, self._numbers = 1, itertools.count()
         self.index, self.inside = index_type(kernel), False
-        rest = elements(kernel, launch.outer) % launch.teams
+        rest = trip_count(kernel, launch.outer) % launch.teams
         self.idle = launch.team > 1 and rest > 0
 
     def line(self, text):
@@ -268,9 +272,9 @@ class CudaFunction:
         self.line("}")
 
 
-def place_text(f, place, numbers=(), terms=()):
+def index_expr(f, place, numbers=(), terms=()):
     """Return the expression of a place; `numbers` are those of its computed terms."""
-    parts = [(AXES[axis], place.strides[axis]) for axis in place.axes]
+    parts = [(AXIS_NAMES[axis], place.strides[axis]) for axis in place.axes]
     parts += [(f"({f.index}){x}", t.stride) for x, t in zip(numbers, terms)]
     texts = [x if factor == 1 else f"{x}*{factor}" for x, factor in parts]
     if place.offset or not texts:
@@ -280,43 +284,43 @@ def place_text(f, place, numbers=(), terms=()):
 
 def inside_text(f, guards, numbers, terms):
     """Return the condition under which a place is inside of its limits, or nothing."""
-    met = [(place_text(f, guard.place), guard.limit) for guard in guards]
+    met = [(index_expr(f, guard.place), guard.limit) for guard in guards]
     met += [(x, term.limit) for x, term in zip(numbers, terms)]
     return " && ".join(f"{x} >= 0 && {x} < {limit}" for x, limit in met)
 
 
-def load_text(f, detail, numbers):
+def load_expr(f, detail, numbers):
     """Return the expression of an element, or of what stands for it outside."""
     parameter, place, guards, other, terms = detail
     if parameter.size == 0:
-        return c_number(other)
-    element = f"{parameter.name}[{place_text(f, place, numbers, terms)}]"
-    number = from_memory(parameter.dtype, element)
+        return c_literal(other)
+    element = f"{parameter.name}[{index_expr(f, place, numbers, terms)}]"
+    number = load_conversion_expr(parameter.dtype, element)
     inside = inside_text(f, guards, numbers, terms)
-    return f"{inside} ? {number} : {c_number(other)}" if inside else number
+    return f"{inside} ? {number} : {c_literal(other)}" if inside else number
 
 
-def write_store(f, store):
+def render_store(f, store):
     """Write what a store does to its element."""
     parameter, place, node, update = store
     value, numbers, terms = f.names[node], [], ()
     if update:
         numbers, terms = [f.names[x] for x in update.at], update.terms
-    element = f"{parameter.name}[{place_text(f, place, numbers, terms)}]"
+    element = f"{parameter.name}[{index_expr(f, place, numbers, terms)}]"
     if update and update.how != "set":
-        args = [f"({from_memory(parameter.dtype, element)})", value]
-        value = f"({expression(update.how, args, node.dtype, node.dtype)})"
+        args = [f"({load_conversion_expr(parameter.dtype, element)})", value]
+        value = f"({c_expression(update.how, args, node.dtype, node.dtype)})"
     inside = inside_text(f, (), numbers, terms)
     head = f"if ({inside}) " if inside else ""
-    f.line(f"{head}{element} = {to_memory(parameter.dtype, value)};")
+    f.line(f"{head}{element} = {store_conversion_expr(parameter.dtype, value)};")
 
 
-def write_start(f, fold):
+def render_fold_init(f, fold):
     """Declare the running value of a fold, and for an argmax the place of it."""
     arg, how, sizes = fold.args[0], fold.detail.how, f.kernel.sizes
     name = f.names[fold] = f.name("v")
     value = f"{name}_best" if is_place(fold) else name
-    first = c_number(foldings[how].start(arg.dtype))
+    first = c_literal(fold_ops[how].start(arg.dtype))
     f.line(f"{c_type(arg.dtype)} {value} = {first};")
     if is_place(fold):  # behind the last place, where several threads look for it
         place = sizes[fold.detail.axes[0]] if f.launch.team > 1 else 0
@@ -328,7 +332,7 @@ def is_place(fold):
     return fold.detail.how.startswith("arg")
 
 
-def parts_of(f, fold):
+def accumulator_names(f, fold):
     """Return the names of what a thread has of a fold, and their types."""
     name = f.names[fold]
     if is_place(fold):
@@ -336,11 +340,11 @@ def parts_of(f, fold):
     return {name: c_type(fold.dtype)}
 
 
-def write_combine(f, fold, x, place):
+def render_fold_combine(f, fold, x, place):
     """Write how a number at a place enters the running value of a fold."""
     name, how = f.names[fold], fold.detail.how
     if not is_place(fold):
-        f.line(f"{name} = {expression(how, [name, x], fold.dtype, fold.dtype)};")
+        f.line(f"{name} = {c_expression(how, [name, x], fold.dtype, fold.dtype)};")
         return
     best, ahead = f"{name}_best", ">" if how == "argmax" else "<"
     wins = f"{x} {ahead} {best} || ({x} == {best} && {place} < {name})"
@@ -350,11 +354,11 @@ def write_combine(f, fold, x, place):
     f.line(f"if ({wins}) {{ {best} = {x}; {name} = {place}; }}")
 
 
-def write_indices(f):
+def render_thread_indices(f):
     """Write which thread of which team this is, and the outer indices of the team."""
     kernel, outer, team, teams = f.kernel, f.launch.outer, f.launch.team, f.launch.teams
     across = f.launch.across
-    total, side = elements(kernel, outer), teams if across else team
+    total, side = trip_count(kernel, outer), teams if across else team
     wide = "(long long)" if f.index != "int" else ""
     mine, who = ("/", "%") if across else ("%", "/")
     if team > 1:
@@ -370,7 +374,7 @@ def write_indices(f):
     for place, axis in reversed([*enumerate(outer)]):
         size = kernel.sizes[axis]
         value = f"{rest} % {size}" if place else rest
-        f.line(f"const {f.index} {AXES[axis]} = {value};")
+        f.line(f"const {f.index} {AXIS_NAMES[axis]} = {value};")
         rest = f"({rest} / {size})"
 
 
@@ -380,7 +384,7 @@ def is_loaded(kernel, parameter):
     return any(load.parameter == parameter for load in loads)
 
 
-def parameter_texts(kernel):
+def parameter_declarations(kernel):
     """Return the parameters of a kernel's function, as C declares them, a list."""
     stored = [store.parameter for store in kernel.stores]
     changed = [store.parameter for store in kernel.stores if store.update]
@@ -398,20 +402,20 @@ def _parameter(parameter, stored, loaded):
 
 # Kernels in two stages: what was folded and is small, the second one folds again.
 
-SMALL = 32  # a second stage has one index for so many of the first, at most
-WORTH = 2**15  # indices of a kernel for which a second launch pays
+MIN_STAGE_RATIO = 32  # a second stage has one index for so many of the first, at most
+MIN_TWO_STAGE_ELEMENTS = 2**15  # indices of a kernel for which a second launch pays
 
 
 def has_few(kernel, nodes):
     """Return whether some nodes take few indices, beside those of the whole kernel."""
-    most = math.prod(kernel.sizes) // SMALL
-    return all(elements(kernel, node.level) <= most for node in nodes)
+    most = math.prod(kernel.sizes) // MIN_STAGE_RATIO
+    return all(trip_count(kernel, node.level) <= most for node in nodes)
 
 
 def second_nodes(kernel):
     """Return the set of folds of few numbers that were folded, and what follows."""
     folds = [node for node in kernel.nodes if node.op == "fold"]
-    late, found = behind_folds(kernel.nodes, folds), set()
+    late, found = nodes_after_folds(kernel.nodes, folds), set()
     for node in kernel.nodes:
         again = node.op == "fold" and node.args[0] in late
         if (again and has_few(kernel, node.args)) or not found.isdisjoint(node.args):
@@ -419,25 +423,25 @@ def second_nodes(kernel):
     return found
 
 
-def handed_on(kernel, after):
+def second_stage_inputs(kernel, after):
     """Return what a second stage needs of the first, by nodes, a list."""
     ends = [arg for node in kernel.nodes if node in after for arg in node.args]
     ends = [x for x in dict.fromkeys(ends) if x not in after]
-    return [x for x in ends if not has_few(kernel, needed([x]))]
+    return [x for x in ends if not has_few(kernel, backward_slice([x]))]
 
 
-def in_stages(step):
+def multi_stage_fold(step):
     """Return two launches for one that folds again what it has folded, or None."""
     kernel = step.kernel
-    if not is_affine(kernel) or math.prod(kernel.sizes) < WORTH:
+    if not is_affine(kernel) or math.prod(kernel.sizes) < MIN_TWO_STAGE_ELEMENTS:
         return None
     after = second_nodes(kernel)
-    handed = handed_on(kernel, after)
+    handed = second_stage_inputs(kernel, after)
     axes = set.intersection(*[{*x.level} for x in handed]) if handed else set()
     first = [s for s in kernel.stores if s.node not in after and axes <= {*s.axes}]
     second = [store for store in kernel.stores if store not in first]
-    again = needed([store.node for store in second], handed)
-    before = needed([*handed, *[store.node for store in first]])
+    again = backward_slice([store.node for store in second], handed)
+    before = backward_slice([*handed, *[store.node for store in first]])
     axes -= {axis for x in before if x.op == "fold" for axis in x.detail.axes}
     if not axes or not has_few(kernel, again.difference(after, handed)):
         return None
@@ -455,13 +459,13 @@ def launches_of_stages(step, first, second, handed):
     kernel, owners = step.kernel, dict(zip(step.kernel.parameters, step.buffers))
     kept, new = [], {}
     for number, x in enumerate(handed):
-        strides, size = rows_of(kernel, x)
+        strides, size = row_strides(kernel, x)
         between = Parameter(f"stage{number}", x.dtype, size)
         name = f"{step.buffers[-1].name}_{between.name}"
         owners[between] = Buffer(name, x.dtype, size)
         place = Affine(0, tuple(strides))
         kept.append(Store(between, place, x))
-        new[x] = load(between, place)
+        new[x] = load_node(between, place)
     one = stage_of(kernel, [*first, *kept], {})
     two = stage_of(kernel, second, new)
     read = {node.detail.parameter for node in two.nodes if node.op == "load"}
@@ -472,17 +476,21 @@ def launches_of_stages(step, first, second, handed):
 
 def stage_of(kernel, stores, new):
     """Return the kernel of some stores; `new` has what is loaded in place of nodes."""
-    kept, new, nodes = needed([store.node for store in stores], new), {**new}, []
+    kept, new, nodes = (
+        backward_slice([store.node for store in stores], new),
+        {**new},
+        [],
+    )
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
         if node.op == "fold" and node not in new:
-            new[node] = fold(node.detail.how, node.detail.axes, *args)
+            new[node] = fold_node(node.detail.how, node.detail.axes, *args)
         elif node.args and node not in new:
-            new[node] = of_args(node, args)
+            new[node] = with_args(node, args)
         new.setdefault(node, node)
         nodes.append(new[node])
     stores = [store.with_nodes(new) for store in stores]
     axes = {axis for node in nodes for axis in node.level}
     axes.update(axis for store in stores for axis in store.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    return collapse(assembled(kernel.name, sizes, nodes, stores))
+    return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))

@@ -8,60 +8,60 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from minijax.gpu.codegen import (
-    WARP,
+    WARP_SIZE,
     LaunchShape,
-    launch_of,
-    lies_along,
-    never_meet,
-    outer_axes,
-    shared_nest,
-    write_node,
-    write_steps,
-    write_together,
-    writers,
+    contiguous_axis,
+    cooperative_nest,
+    default_launch,
+    launch_renderers,
+    parallel_axes,
+    render_node,
+    render_steps,
+    render_team_reduction,
+    stores_never_alias,
 )
 from minijax.gpu.cuda_source import (
+    c_expression,
     c_type,
     c_type_in_memory,
-    expression,
-    from_memory,
-    in_stages,
-    load_text,
-    place_text,
-    to_memory,
-    write_indices,
-    write_store,
+    index_expr,
+    load_conversion_expr,
+    load_expr,
+    multi_stage_fold,
+    render_store,
+    render_thread_indices,
+    store_conversion_expr,
 )
-from minijax.kernels.builder import Buffer, collapse, running
+from minijax.kernels.builder import Buffer, collapse_axes, scan_node
 from minijax.kernels.ir import (
-    AXES,
+    AXIS_NAMES,
     Affine,
-    Combine,
+    FoldCombine,
     Guard,
     Loop,
     Parameter,
     Store,
-    elements,
-    foldings,
-    runs,
+    fold_ops,
+    is_scan,
+    trip_count,
 )
-from minijax.kernels.loop_nests import Kernel, apply, fold, load, loop_nest
+from minijax.kernels.loop_nests import Kernel, fold_node, load_node, loop_nest, op_node
 from minijax.kernels.lowering import Launch
 from minijax.threads.split_reductions import (
-    Cut,
-    Spread,
-    assembled,
-    first_kernel,
-    in_two,
+    AxisSplit,
+    FoldSplit,
+    assemble_kernel,
+    partial_fold_kernel,
     partial_parameters,
-    respread,
-    rows_of,
+    remap_split_node,
+    row_strides,
+    two_stage_fold,
 )
-from minijax.vectorization.vector_functions import everything
+from minijax.vectorization.vector_functions import walk_nest
 
 # A thread for some neighbours: one vector of 16 bytes, or fewer, of each array.
 
-BYTES = 16  # that one instruction of a thread loads or stores, at most
+VECTOR_BYTES = 16  # that one instruction of a thread loads or stores, at most
 
 
 @dataclass(frozen=True)
@@ -94,24 +94,24 @@ class VectorShape:
         return math.ceil(self.runs(kernel) / self.threads)
 
 
-def loads_of(kernel):
+def kernel_loads(kernel):
     """Return what a kernel loads, a list of `Load`."""
     return [node.detail for node in kernel.nodes if node.op == "load"]
 
 
-def is_computed(each):
+def is_irregular(each):
     """Return whether a `Load` or a `Store` has computed places, or guards."""
     kinds = "update", "terms", "guards"
     return any(getattr(each, kind, None) for kind in kinds)
 
 
-def in_vectors(place, lanes):
+def is_vector_aligned(place, lanes):
     """Return whether vectors of so many lanes begin at multiples of their size."""
     *others, last = place.strides
     return last == 1 and all(x % lanes == 0 for x in [place.offset, *others])
 
 
-def write_run(f):
+def render_run(f):
     """Write the indices with which the run of a thread begins."""
     shape, sizes = f.launch, f.kernel.sizes
     wide = "(long long)" if f.index != "int" else ""
@@ -119,66 +119,70 @@ def write_run(f):
     f.line(f"if (run >= {shape.runs(f.kernel)}) return;")
     runs = math.ceil(sizes[-1] / shape.lanes)
     first = f"run % {runs}" if len(sizes) > 1 else "run"
-    f.line(f"{f.index} {AXES[len(sizes) - 1]} = {shape.lanes} * ({first});")
+    f.line(f"{f.index} {AXIS_NAMES[len(sizes) - 1]} = {shape.lanes} * ({first});")
     rest = f"run / {runs}"
     for axis in reversed(range(len(sizes) - 1)):
         value = f"({rest}) % {sizes[axis]}" if axis else rest
-        f.line(f"const {f.index} {AXES[axis]} = {value};")
+        f.line(f"const {f.index} {AXIS_NAMES[axis]} = {value};")
         rest = f"{rest} / {sizes[axis]}"
 
 
-def vector_at(f, each, const=""):
+def vector_expr(f, each, const=""):
     """Return the expression of the vector at the place of a load or a store."""
     kind = f"Vector<{c_type_in_memory(each.parameter.dtype)}, {f.launch.lanes}>"
-    place = place_text(f, each.place)
+    place = index_expr(f, each.place)
     return f"*reinterpret_cast<{const}{kind}*>({each.parameter.name} + {place})"
 
 
-def new_vector(f, parameter, value=""):
+def render_vector_variable(f, parameter, value=""):
     """Write the line of a new variable for a vector; return its name."""
     name, kind = f.name("a"), c_type_in_memory(parameter.dtype)
     f.line(f"Vector<{kind}, {f.launch.lanes}> {name}{value};")
     return name
 
 
-def load_vector(f, load):
+def render_vector_load(f, load):
     """Write the line that loads a vector; return its name."""
-    return new_vector(f, load.parameter, f" = {vector_at(f, load, 'const ')}")
+    return render_vector_variable(
+        f, load.parameter, f" = {vector_expr(f, load, 'const ')}"
+    )
 
 
-def write_lane(f, node, vector):
+def render_lane(f, node, vector):
     """Write the line of a node for one number of a run."""
     if vector:
-        f.names[node] = from_memory(node.detail.parameter.dtype, f"{vector}.at[c]")
+        f.names[node] = load_conversion_expr(
+            node.detail.parameter.dtype, f"{vector}.at[c]"
+        )
     elif node.op == "index":
-        f.names[node] = f"((long long){AXES[node.detail]} + c)"
+        f.names[node] = f"((long long){AXIS_NAMES[node.detail]} + c)"
     else:
-        write_node(f, node)
+        render_node(f, node)
 
 
-def vectors_of(kernel, unaligned=()):
+def vector_launch(kernel, unaligned=()):
     """Return the `VectorShape` of a kernel, or None if vectors do not suit it.
 
     Args:
       kernel: a `Kernel`.
       unaligned: names of parameters that may begin where no 16 bytes begin.
     """
-    outer = outer_axes(kernel)
+    outer = parallel_axes(kernel)
     if not outer or len(outer) < len(kernel.sizes):
         return None
-    found = [*loads_of(kernel), *kernel.stores]
+    found = [*kernel_loads(kernel), *kernel.stores]
     moving = [each for each in found if each.place.strides[-1]]
-    if not moving or any(map(is_computed, found)):
+    if not moving or any(map(is_irregular, found)):
         return None
     widest = max(each.parameter.dtype.itemsize for each in moving)
-    lanes = BYTES // widest
-    fits = all(in_vectors(each.place, lanes) for each in moving)
+    lanes = VECTOR_BYTES // widest
+    fits = all(is_vector_aligned(each.place, lanes) for each in moving)
     known = not any(each.parameter.name in unaligned for each in moving)
     wide = lanes > 1 and kernel.sizes[-1] >= lanes
     return VectorShape(outer, lanes) if wide and fits and known else None
 
 
-def write_run_in_vectors(f):
+def render_run_in_vectors(f):
     """Write one run: load vectors, compute each number, store vectors."""
     kernel, lanes = f.kernel, f.launch.lanes
     last = len(kernel.sizes) - 1
@@ -186,41 +190,43 @@ def write_run_in_vectors(f):
     moving = [node for node in kernel.nodes if last in node.level]
     loads = [node for node in moving if node.op == "load"]
     for node in still:
-        write_node(f, node)
-    at = {node: load_vector(f, node.detail) for node in loads}
-    made = {store: new_vector(f, store.parameter) for store in kernel.stores}
+        render_node(f, node)
+    at = {node: render_vector_load(f, node.detail) for node in loads}
+    made = {
+        store: render_vector_variable(f, store.parameter) for store in kernel.stores
+    }
     f.line("#pragma unroll")
     with f.block(f"for (int c = 0; c < {lanes}; c++)"):
         for node in moving:
-            write_lane(f, node, at.get(node))
+            render_lane(f, node, at.get(node))
         for store, name in made.items():
-            value = to_memory(store.parameter.dtype, f.names[store.node])
+            value = store_conversion_expr(store.parameter.dtype, f.names[store.node])
             f.line(f"{name}.at[c] = {value};")
     for store, name in made.items():
-        f.line(f"{vector_at(f, store)} = {name};")
+        f.line(f"{vector_expr(f, store)} = {name};")
 
 
-def write_vectors(f):
+def render_vectors(f):
     """Write what a thread does with its neighbours; a shorter run has a loop."""
     kernel, shape = f.kernel, f.launch
-    axis, size = AXES[shape.outer[-1]], kernel.sizes[-1]
-    write_run(f)
+    axis, size = AXIS_NAMES[shape.outer[-1]], kernel.sizes[-1]
+    render_run(f)
     if size % shape.lanes == 0:
-        write_run_in_vectors(f)
+        render_run_in_vectors(f)
         return
     with f.block(f"if ({axis} <= {size - shape.lanes})"):
-        write_run_in_vectors(f)
+        render_run_in_vectors(f)
     f.names = {}
     with f.block(f"else for (; {axis} < {size}; {axis}++)"):
-        write_steps(f, loop_nest(kernel, shape.outer))
+        render_steps(f, loop_nest(kernel, shape.outer))
 
 
-writers[VectorShape] = write_vectors
+launch_renderers[VectorShape] = render_vectors
 
 
 # Transposes: a block turns a tile of 32 x 32 numbers around in shared memory.
 
-SHARED = 2**15  # bytes for the tiles of a block
+MAX_TILE_BYTES = 2**15  # bytes for the tiles of a block
 
 
 @dataclass(frozen=True)
@@ -242,7 +248,7 @@ class TileShape:
         """Return how many tiles, or single indices, there are along each axis."""
         tiled = self.across, self.down
         return [
-            math.ceil(size / WARP) if axis in tiled else size
+            math.ceil(size / WARP_SIZE) if axis in tiled else size
             for axis, size in enumerate(kernel.sizes)
         ]
 
@@ -258,11 +264,11 @@ def turned_loads(kernel, across):
         for node in kernel.nodes
         if node.op == "load"
         and node.detail.place.strides[across]
-        and nearest(node.detail.place) != across
+        and shortest_stride_axis(node.detail.place) != across
     ]
 
 
-def nearest(place):
+def shortest_stride_axis(place):
     """Return the axis along which a place moves by the shortest step, or None."""
     return min(place.axes, key=lambda axis: abs(place.strides[axis]), default=None)
 
@@ -270,8 +276,10 @@ def nearest(place):
 @contextmanager
 def sweep(f, slow, fast):
     """Write the loop in which a block walks through its tile, row by row."""
-    names, sizes = [AXES[axis] for axis in (slow, fast)], f.kernel.sizes
-    with f.block(f"for (int row = threadIdx.x / {WARP}; row < {WARP}; row += 8)"):
+    names, sizes = [AXIS_NAMES[axis] for axis in (slow, fast)], f.kernel.sizes
+    with f.block(
+        f"for (int row = threadIdx.x / {WARP_SIZE}; row < {WARP_SIZE}; row += 8)"
+    ):
         for name, more in zip(names, ("row", "lane")):
             f.line(f"const {f.index} {name} = {name}_first + {more};")
         inside = f"{names[0]} < {sizes[slow]} && {names[1]} < {sizes[fast]}"
@@ -279,70 +287,78 @@ def sweep(f, slow, fast):
             yield
 
 
-def write_corner(f):
+def render_corner(f):
     """Write where in its row of the tile a thread is, and where the tile begins."""
-    f.line(f"const int lane = threadIdx.x % {WARP};")
+    f.line(f"const int lane = threadIdx.x % {WARP_SIZE};")
     rest, counts = "blockIdx.x", f.launch.counts(f.kernel)
     for axis in reversed(f.launch.outer):
-        name, tiled = AXES[axis], axis in (f.launch.across, f.launch.down)
+        name, tiled = AXIS_NAMES[axis], axis in (f.launch.across, f.launch.down)
         value = f"{rest} % {counts[axis]}" if axis else rest
-        many = f"({value}) * {WARP}" if tiled else value
+        many = f"({value}) * {WARP_SIZE}" if tiled else value
         f.line(f"const {f.index} {name}{'_first' * tiled} = {many};")
         rest = f"({rest} / {counts[axis]})"
 
 
-def tiles_of(kernel, least=WARP // 2):
+def tile_launch(kernel, least=WARP_SIZE // 2):
     """Return the `TileShape` of a kernel, or None if no load of it is turned around.
 
     Args:
       kernel: a `Kernel`.
       least: how long both axes of a tile have to be.
     """
-    outer = outer_axes(kernel)
-    if len(outer) < max(2, len(kernel.sizes)) or any(map(is_computed, kernel.stores)):
+    outer = parallel_axes(kernel)
+    if len(outer) < max(2, len(kernel.sizes)) or any(map(is_irregular, kernel.stores)):
         return None
-    [across, *more] = {nearest(store.place) for store in kernel.stores}
+    [across, *more] = {shortest_stride_axis(store.place) for store in kernel.stores}
     turned = turned_loads(kernel, across)
-    downs = {nearest(node.detail.place) for node in turned}
-    room = sum(WARP * (WARP + 1) * node.dtype.itemsize for node in turned)
-    if more or len(downs) != 1 or any(node.args for node in turned) or room > SHARED:
+    downs = {shortest_stride_axis(node.detail.place) for node in turned}
+    room = sum(WARP_SIZE * (WARP_SIZE + 1) * node.dtype.itemsize for node in turned)
+    if (
+        more
+        or len(downs) != 1
+        or any(node.args for node in turned)
+        or room > MAX_TILE_BYTES
+    ):
         return None
     [down] = downs
     big = min(kernel.sizes[across], kernel.sizes[down]) >= least
     return TileShape(outer, across, down) if big else None
 
 
-def write_tiles(f):
+def render_tiles(f):
     """Write what a block does: load tiles as they lie, wait, compute from them."""
     across, down = f.launch.across, f.launch.down
-    write_corner(f)
+    render_corner(f)
     tiles = {node: f.name("tile") for node in turned_loads(f.kernel, across)}
     for node, tile in tiles.items():
-        f.line(f"__shared__ {c_type(node.dtype)} {tile}[{WARP}][{WARP + 1}];")
+        f.line(f"__shared__ {c_type(node.dtype)} {tile}[{WARP_SIZE}][{WARP_SIZE + 1}];")
     with sweep(f, across, down):
         for node, tile in tiles.items():
-            f.line(f"{tile}[row][lane] = {load_text(f, node.detail, [])};")
+            f.line(f"{tile}[row][lane] = {load_expr(f, node.detail, [])};")
     f.line("__syncthreads();")
     with sweep(f, down, across):
         f.names.update({node: f"{tile}[lane][row]" for node, tile in tiles.items()})
         for node in f.kernel.nodes:
             if node not in tiles:
-                write_node(f, node)
+                render_node(f, node)
         for store in f.kernel.stores:
-            write_store(f, store)
+            render_store(f, store)
 
 
-writers[TileShape] = write_tiles
+launch_renderers[TileShape] = render_tiles
 
 
 # Kernels in several launches, so that they fill a card: long folds, running totals.
 
-MANY, ALONE = 2**19, 2**13  # threads: which fill a card, and leave most of it idle
-SHARE = 512  # of them for a running total
+FULL_OCCUPANCY_THREADS, LOW_OCCUPANCY_THREADS = (
+    2**19,
+    2**13,
+)  # threads: which fill a card, and leave most of it idle
+SCAN_PART_THREADS = 512  # of them for a running total
 ROOM_FOR_PARTS = 2**26  # for what is left of the parts, in bytes
 
 
-def parts_for(size, threads, least):
+def split_count(size, threads, least):
     """Return in how many parts to cut an axis, or 1 for none.
 
     Args:
@@ -350,31 +366,31 @@ def parts_for(size, threads, least):
       threads: how many threads there are otherwise.
       least: how long a part has to be.
     """
-    if threads > MANY // 2 or size < 2 * least:
+    if threads > FULL_OCCUPANCY_THREADS // 2 or size < 2 * least:
         return 1
-    count = min(size // least, math.ceil(MANY / max(threads, 1)))
+    count = min(size // least, math.ceil(FULL_OCCUPANCY_THREADS / max(threads, 1)))
     length = 32 * math.ceil(size / count / 32)
     return math.ceil(size / length)
 
 
-def in_parts(step):
+def split_folds(step):
     """Return launches that do what one does, with more blocks; or itself, in a list."""
     kernel = step.kernel
     if 0 in kernel.sizes:
         return [step]
-    if any(map(runs, kernel.nodes)):
+    if any(map(is_scan, kernel.nodes)):
         return totals_in_parts(step) or [step]
-    shape = launch_of(kernel)
+    shape = default_launch(kernel)
     threads = shape.blocks(kernel) * shape.threads
-    if threads <= ALONE and (stages := in_stages(step)):
-        return [each for stage in stages for each in in_parts(stage)]
+    if threads <= LOW_OCCUPANCY_THREADS and (stages := multi_stage_fold(step)):
+        return [each for stage in stages for each in split_folds(stage)]
     folded = [n.detail.axes for n in kernel.nodes if n.op == "fold"]
     axes = {axis for each in folded for axis in each}
     longest = max((kernel.sizes[axis] for axis in axes), default=1)
     least = 256 if shape.across else 1024
-    count = parts_for(longest, threads, least)
+    count = split_count(longest, threads, least)
     options = {"counts": [count], "room": ROOM_FOR_PARTS, "uneven": True}
-    return count > 1 and in_two(step, **options) or [step]
+    return count > 1 and two_stage_fold(step, **options) or [step]
 
 
 # Running totals that the threads of a team make together.
@@ -404,125 +420,132 @@ class ScanShape:
 
     def blocks(self, kernel):
         """Return how many blocks it takes; the last one may have teams without work."""
-        return math.ceil(elements(kernel, self.outer) / self.teams)
+        return math.ceil(trip_count(kernel, self.outer) / self.teams)
 
 
-def scan_of(kernel, least=8):
+def scan_launch(kernel, least=8):
     """Return the `ScanShape` of a kernel, or None if a thread has to do it alone.
 
     Args:
       kernel: a `Kernel`.
       least: how long the axis has to be.
     """
-    outer, axes = outer_axes(kernel), {n.detail.axes for n in kernel.nodes if runs(n)}
-    if len(axes) != 1 or not may_share(kernel, outer):
+    outer, axes = (
+        parallel_axes(kernel),
+        {n.detail.axes for n in kernel.nodes if is_scan(n)},
+    )
+    if len(axes) != 1 or not is_cooperative(kernel, outer):
         return None
     [[axis]] = axes
-    size, many = kernel.sizes[axis], elements(kernel, outer)
+    size, many = kernel.sizes[axis], trip_count(kernel, outer)
     if size < least or are_neighbours(kernel, outer):
         return None
     if size <= 1024 and many >= 64:
-        return ScanShape(outer, axis, WARP, 8)
+        return ScanShape(outer, axis, WARP_SIZE, 8)
     most = 256 if many >= 64 else 1024
-    return ScanShape(outer, axis, min(most, WARP * math.ceil(size / WARP)), 1)
+    return ScanShape(outer, axis, min(most, WARP_SIZE * math.ceil(size / WARP_SIZE)), 1)
 
 
 def are_neighbours(kernel, outer):
     """Return whether the numbers of neighbouring outer indices are neighbours."""
-    many = elements(kernel, outer) >= WARP
-    return bool(outer) and many and lies_along(kernel) == outer[-1]
+    many = trip_count(kernel, outer) >= WARP_SIZE
+    return bool(outer) and many and contiguous_axis(kernel) == outer[-1]
 
 
-def may_share(kernel, outer):
+def is_cooperative(kernel, outer):
     """Return whether threads may share all loops, those of running totals too."""
     loops = [step for step in loop_nest(kernel, outer) if isinstance(step, Loop)]
     pairs = [(store, axis) for store in kernel.stores for axis in store.axes]
-    return all(map(is_flat, loops)) and all(never_meet(kernel, *x) for x in pairs)
+    return all(map(is_flat, loops)) and all(
+        stores_never_alias(kernel, *x) for x in pairs
+    )
 
 
 def is_flat(loop):
     """Return whether a loop has totals of its own axis in its body, or none."""
     inner = [step for step in loop.body if isinstance(step, Loop)]
-    if not any(runs(fold) for fold in loop.folds):
+    if not any(is_scan(fold) for fold in loop.folds):
         return True
-    within = [step for each in inner for step in everything(each.body)]
-    entering = {step.fold for step in within if isinstance(step, Combine)}
+    within = [step for each in inner for step in walk_nest(each.body)]
+    entering = {step.fold for step in within if isinstance(step, FoldCombine)}
     stored = any(isinstance(step, Store) for step in within)
     return not stored and entering.isdisjoint(loop.folds)
 
 
-def write_scans(f):
+def render_scans(f):
     """Write what the threads of a `ScanShape` do."""
-    write_indices(f)
-    for step in shared_nest(f.kernel, f.launch):
-        if isinstance(step, Loop) and any(map(runs, step.folds)):
-            write_scan_loop(f, step)
+    render_thread_indices(f)
+    for step in cooperative_nest(f.kernel, f.launch):
+        if isinstance(step, Loop) and any(map(is_scan, step.folds)):
+            render_scan_loop(f, step)
         else:
-            write_steps(f, [step])
+            render_steps(f, [step])
 
 
-def write_scan_step(f, step):
+def render_scan_step(f, step):
     """Write a step of such a loop; threads behind the end store nothing."""
-    if isinstance(step, Combine) and runs(step.fold):
-        write_running(f, step.fold)
-    elif isinstance(step, (Combine, Store)):
+    if isinstance(step, FoldCombine) and is_scan(step.fold):
+        render_running(f, step.fold)
+    elif isinstance(step, (FoldCombine, Store)):
         with f.block("if (live)"):
-            write_steps(f, [step])
+            render_steps(f, [step])
     else:
-        write_steps(f, [step])
+        render_steps(f, [step])
 
 
-def joined(fold, left, right):
+def render_scan_combine(fold, left, right):
     """Return the expression of what two numbers become in a fold."""
-    return expression(fold.detail.how, [left, right], fold.dtype, fold.dtype)
+    return c_expression(fold.detail.how, [left, right], fold.dtype, fold.dtype)
 
 
-writers[ScanShape] = write_scans
+launch_renderers[ScanShape] = render_scans
 
 
-def write_scan_loop(f, loop):
+def render_scan_loop(f, loop):
     """Write a loop in which each thread of a team has one index at each turn."""
-    axis, size, names = AXES[loop.axis], f.kernel.sizes[loop.axis], f.names
+    axis, size, names = AXIS_NAMES[loop.axis], f.kernel.sizes[loop.axis], f.names
     f.names, f.inside = dict(names), True
     with f.block(f"for ({f.index} base = 0; base < {size}; base += {f.launch.team})"):
         f.line(f"const bool within = base + t < {size};")
         f.line(f"const bool live = within{' && busy' * f.idle};")
         f.line(f"const {f.index} {axis} = within ? base + t : {size - 1};")
         for step in loop.body:
-            write_scan_step(f, step)
+            render_scan_step(f, step)
     f.names, f.inside = names, False
     for each in loop.folds:
-        if not runs(each):
-            write_together(f, each)
+        if not is_scan(each):
+            render_team_reduction(f, each)
 
 
-def write_running(f, fold):
+def render_running(f, fold):
     """Write the running totals of what the threads of a team have at this turn."""
     carry, kind, x = f.names[fold], c_type(fold.dtype), f.name("v")
     f.line(f"{kind} {x} = {f.names[fold.args[0]]};")
-    with f.block(f"for (int d = 1; d < {WARP}; d *= 2)"):
+    with f.block(f"for (int d = 1; d < {WARP_SIZE}; d *= 2)"):
         f.line(f"const {kind} left = __shfl_up_sync(~0u, {x}, d);")
-        f.line(f"if (t % {WARP} >= d) {x} = {joined(fold, 'left', x)};")
+        f.line(
+            f"if (t % {WARP_SIZE} >= d) {x} = {render_scan_combine(fold, 'left', x)};"
+        )
     f.names[fold] = f.name("v")
-    if f.launch.team > WARP:
-        write_warps(f, fold, carry, x)
+    if f.launch.team > WARP_SIZE:
+        render_warps(f, fold, carry, x)
         return
-    f.line(f"const {kind} {f.names[fold]} = {joined(fold, carry, x)};")
-    f.line(f"{carry} = __shfl_sync(~0u, {f.names[fold]}, {WARP - 1});")
+    f.line(f"const {kind} {f.names[fold]} = {render_scan_combine(fold, carry, x)};")
+    f.line(f"{carry} = __shfl_sync(~0u, {f.names[fold]}, {WARP_SIZE - 1});")
 
 
-def write_warps(f, fold, carry, x):
+def render_warps(f, fold, carry, x):
     """Write how the totals of warps, and of turns before, enter those of a warp."""
     kind, shared, before = c_type(fold.dtype), f.name("shared"), f.name("v")
-    count = f.launch.team // WARP
+    count = f.launch.team // WARP_SIZE
     f.line(f"__shared__ {kind} {shared}[{count}];")
-    f.line(f"if (t % {WARP} == {WARP - 1}) {shared}[t / {WARP}] = {x};")
+    f.line(f"if (t % {WARP_SIZE} == {WARP_SIZE - 1}) {shared}[t / {WARP_SIZE}] = {x};")
     f.line("__syncthreads();")
     f.line(f"{kind} {before} = {carry};")
     with f.block(f"for (int w = 0; w < {count}; w++)"):
-        f.line(f"if (w == t / {WARP}) {before} = {carry};")
-        f.line(f"{carry} = {joined(fold, carry, f'{shared}[w]')};")
-    f.line(f"const {kind} {f.names[fold]} = {joined(fold, before, x)};")
+        f.line(f"if (w == t / {WARP_SIZE}) {before} = {carry};")
+        f.line(f"{carry} = {render_scan_combine(fold, carry, f'{shared}[w]')};")
+    f.line(f"const {kind} {f.names[fold]} = {render_scan_combine(fold, before, x)};")
     f.line("__syncthreads();")
 
 
@@ -548,35 +571,38 @@ def is_whole(node, axis):
 
 def carry_kernel(kernel, count, total, whole, carry):
     """Return the kernel of what all parts before each part have made."""
-    strides, size = rows_of(kernel, total)
+    strides, size = row_strides(kernel, total)
     axes = range(len(strides))
     sizes = [kernel.sizes[axis] if axis in total.level else 1 for axis in axes]
     one = Affine(-1, (*[0 for _ in axes], 1))
-    start = foldings[total.detail.how].start(total.dtype)
+    start = fold_ops[total.detail.how].start(total.dtype)
     before = Affine(-size, (*strides, size))
-    x = load(whole, before, [Guard(one, count)], start)
-    y = running(total.detail.how, len(sizes), x)
+    x = load_node(whole, before, [Guard(one, count)], start)
+    y = scan_node(total.detail.how, len(sizes), x)
     store = Store(carry, before._replace(offset=0), y)
-    return collapse(assembled(kernel.name, [*sizes, count], [x, y], [store]))
+    return collapse_axes(assemble_kernel(kernel.name, [*sizes, count], [x, y], [store]))
 
 
 def totals_kernel(kernel, cut, carries):
     """Return the kernel that makes the totals of each part, from its carry on."""
-    spread, new = Spread(kernel, cut.axis, cut.parts), {}
+    spread, new = AxisSplit(kernel, cut.axis, cut.parts), {}
     made = [*spread.nodes]
     for node in kernel.nodes:
         args = [new[arg] for arg in node.args]
         if node not in carries:
-            new[node] = respread(node, args, spread)
+            new[node] = remap_split_node(node, args, spread)
         else:
             how = node.detail.how
-            strides, size = rows_of(kernel, fold(how, (cut.axis,), *node.args))
+            strides, size = row_strides(kernel, fold_node(how, (cut.axis,), *node.args))
             place = Affine(0, (size, *strides))
-            made += [load(carries[node], place), running(how, cut.axis + 1, *args)]
-            new[node] = apply(how, *made[-2:])
+            made += [
+                load_node(carries[node], place),
+                scan_node(how, cut.axis + 1, *args),
+            ]
+            new[node] = op_node(how, *made[-2:])
         made.append(new[node])
     stores = [spread.store(store, new[store.node]) for store in kernel.stores]
-    return assembled(kernel.name, spread.sizes, made, stores)
+    return assemble_kernel(kernel.name, spread.sizes, made, stores)
 
 
 def with_buffers(step, kernels, parameters):
@@ -592,22 +618,22 @@ def with_buffers(step, kernels, parameters):
 
 def totals_in_parts(step):
     """Return three launches for one that makes running totals, or None."""
-    kernel, totals = step.kernel, [node for node in step.kernel.nodes if runs(node)]
+    kernel, totals = step.kernel, [node for node in step.kernel.nodes if is_scan(node)]
     axis = axis_of_totals(kernel, totals)
     if axis is None:
         return None
-    rows = elements(kernel, outer_axes(kernel))
-    count = parts_for(kernel.sizes[axis], rows * SHARE, 1024)
+    rows = trip_count(kernel, parallel_axes(kernel))
+    count = split_count(kernel.sizes[axis], rows * SCAN_PART_THREADS, 1024)
     if count == 1:
         return None
-    folds = [fold(node.detail.how, (axis,), *node.args) for node in totals]
+    folds = [fold_node(node.detail.how, (axis,), *node.args) for node in totals]
     wholes = partial_parameters(kernel, folds, count)
     carries = [Parameter(f"carry{x.name}", x.dtype, x.size) for x in wholes]
-    cut = Cut(axis, count, dict(zip(folds, wholes)))
-    nodes = [node for node in kernel.nodes if not runs(node)]
+    cut = FoldSplit(axis, count, dict(zip(folds, wholes)))
+    nodes = [node for node in kernel.nodes if not is_scan(node)]
     ends = Kernel(kernel.name, kernel.sizes, (), (*nodes, *folds), ())
     kernels = [
-        first_kernel(ends, cut),
+        partial_fold_kernel(ends, cut),
         *[carry_kernel(kernel, count, *x) for x in zip(folds, wholes, carries)],
         totals_kernel(kernel, cut, dict(zip(totals, carries))),
     ]
@@ -617,26 +643,30 @@ def totals_in_parts(step):
 # Which shape of launch a kernel has on a card, and which launches a program.
 
 
-def shape_of(kernel, unaligned=()):
+def choose_launch(kernel, unaligned=()):
     """Return the shape of launch that suits a kernel.
 
     Args:
       kernel: a `Kernel`.
       unaligned: names of parameters that may begin where no 16 bytes begin.
     """
-    if any(map(runs, kernel.nodes)):
-        return scan_of(kernel) or LaunchShape(outer_axes(kernel))
-    return tiles_of(kernel) or vectors_of(kernel, unaligned) or launch_of(kernel)
+    if any(map(is_scan, kernel.nodes)):
+        return scan_launch(kernel) or LaunchShape(parallel_axes(kernel))
+    return (
+        tile_launch(kernel)
+        or vector_launch(kernel, unaligned)
+        or default_launch(kernel)
+    )
 
 
-def for_card(program):
+def specialize_for_gpu(program):
     """Return a fused `LoweredProgram` whose launches fill a card."""
     steps = []
     for step in program.steps:
         if isinstance(step, Launch):
-            steps += in_parts(step)
+            steps += split_folds(step)
         elif step.programs:
-            steps.append(step.with_programs([*map(for_card, step.programs)]))
+            steps.append(step.with_programs([*map(specialize_for_gpu, step.programs)]))
         else:
             steps.append(step)
     return program._replace(steps=steps)

@@ -19,7 +19,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer, canonicalize_axis
+from minijax.arrays.numerics import canonicalize_axis, operator_index
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.typing import ArrayLike
@@ -132,7 +132,7 @@ def _method_of(method, antialias):
 
 
 def _size_of_image(image, shape):
-    shape = tuple(as_integer(size, "a size of the image") for size in shape)
+    shape = tuple(operator_index(size, "a size of the image") for size in shape)
     if len(shape) != image.ndim:
         raise ValueError(
             "shape must have length equal to the number of dimensions of x;  "

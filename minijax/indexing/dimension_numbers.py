@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import dtype_kind
 from minijax.core import Array
 from minijax.jaxprs.jaxpr import trace_to_jaxpr
-from minijax.numpy.operands import known_value
+from minijax.numpy.operands import concrete_or_none
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -87,7 +87,7 @@ class GatherScatterMode(enum.Enum):
         return GatherScatterMode[names[s]]
 
 
-def default_fill(dtype, given=None):
+def default_fill_value(dtype, given=None):
     """Return what a gather finds out of bounds: NaN, or an extreme integer.
 
     Args:
@@ -100,12 +100,12 @@ def default_fill(dtype, given=None):
       TypeError: for a value that is computed by the program.
     """
     if given is not None:
-        known = known_value(given)
+        known = concrete_or_none(given)
         if known is None:
             raise TypeError(f"fill_value has to be known while tracing, got {given!r}.")
         single = isinstance(known, Array | np.ndarray) and not np.ndim(known)
         return np.asarray(known)[()] if single else known
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in "fch":
         return np.nan
     if kind == "b":
@@ -118,14 +118,14 @@ def default_fill(dtype, given=None):
     raise ValueError(f"Unsupported dtype for gather fill_value {dtype}")
 
 
-def fill_element(dtype, value):
+def fill_value_in_dtype(dtype, value):
     """Return a fill value as a number of a dtype; of keys, all bits are set."""
     if dtype.fields:
         return np.full(dtype.itemsize, 255, np.uint8).view(dtype)[0]
     return np.asarray(value).astype(dtype)[()]
 
 
-class Promises(NamedTuple):
+class ScatterIndexInfo(NamedTuple):
     """What the caller of a scatter says of its indices."""
 
     indices_are_sorted: bool = False
@@ -157,13 +157,13 @@ def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, cons
     return result
 
 
-def scatter_by(primitive, combine, operand, indices, updates, numbers, how):
+def scatter_with_combiner(primitive, combine, operand, indices, updates, numbers, how):
     """Bind a scatter whose updates enter by a function of two scalars, or by None."""
     jaxpr = combine and update_program(combine, typeof(operand).dtype)
     return bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr)
 
 
-class Windows(NamedTuple):
+class WindowDims(NamedTuple):
     """How windows of an operand lie in the result of a gather, or in updates.
 
     Attributes:
@@ -250,7 +250,7 @@ def check_batching(op, numbers, operand, indices):
 
 def check_indices(op, numbers, operand, indices):
     """Check the indices: integers, one for each mapped axis along the last axis."""
-    if kind_of(indices.dtype) not in "iu":
+    if dtype_kind(indices.dtype) not in "iu":
         raise ValueError("indices must have an integer type")
     if not indices.ndim:
         raise TypeError(
@@ -274,7 +274,7 @@ def check_indices(op, numbers, operand, indices):
     check_dims(op, name, mapped, operand.ndim, ordered=False)
 
 
-def gather_shape(operand, indices, dimension_numbers, slice_sizes, **_):
+def gather_shape_rule(operand, indices, dimension_numbers, slice_sizes, **_):
     """Return the type of a gather's result.
 
     Raises:
@@ -327,7 +327,7 @@ def _check_slices(numbers, operand, indices, sizes):
             )
 
 
-def scatter_shape(operand, indices, updates, dimension_numbers, **_):
+def scatter_shape_rule(operand, indices, updates, dimension_numbers, **_):
     """Return the type of a scatter's result, that of its operand.
 
     Raises:

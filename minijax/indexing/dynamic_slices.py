@@ -13,29 +13,39 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import primitive_rules, typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.array import def_shape_and_impl, typeof
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import (
-    as_integer,
     canonicalize_axis,
+    canonicalize_int_tuple,
     check_same_dtype,
-    integers,
+    operator_index,
 )
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import instantiate, jvp_rules
-from minijax.indexing.dimension_numbers import GatherScatterMode, Windows
-from minijax.jitting.stages import BYTES, cost_rules, nbytes
-from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, sliced, stretched
+from minijax.forward_mode.jvp import instantiate_tangents, jvp_rules
+from minijax.indexing.dimension_numbers import GatherScatterMode, WindowDims
+from minijax.jitting.stages import BYTES_ACCESSED, cost_rules, nbytes
+from minijax.kernels.builder import (
+    Buffer,
+    KernelBuilder,
+    UnsupportedKernel,
+    broadcast_view,
+    slice_view,
+)
 from minijax.kernels.lowering import kernel_rules
 from minijax.lax.arithmetic import astype
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import Linear, refuse_nonlinear, transpose_rules
+from minijax.reverse_mode.backward_pass import (
+    UndefinedPrimal,
+    raise_nonlinear,
+    transpose_rules,
+)
 from minijax.typing import ArrayLike
 
 # Slices, and updates of slices, whose corner is computed by the program.
 
-INT64 = np.dtype(np.int64)
+INT64_DTYPE = np.dtype(np.int64)
 
 
 def check_starts(name, starts, box, shape):
@@ -45,7 +55,7 @@ def check_starts(name, starts, box, shape):
             f"start_indices arguments to {name} must be scalars, got indices {starts}"
         )
     if len({start.dtype for start in starts}) > 1 or any(
-        kind_of(start.dtype) not in "iu" for start in starts
+        dtype_kind(start.dtype) not in "iu" for start in starts
     ):
         names = ", ".join(start.dtype.name for start in starts)
         raise TypeError(
@@ -88,13 +98,13 @@ def _update(xp, x, update, *starts):
 
 dynamic_slice_p = Primitive("dynamic_slice")
 dynamic_update_slice_p = Primitive("dynamic_update_slice")
-primitive_rules(dynamic_slice_p, _slice_shape, _slice)
-primitive_rules(dynamic_update_slice_p, _update_shape, _update)
+def_shape_and_impl(dynamic_slice_p, _slice_shape, _slice)
+def_shape_and_impl(dynamic_update_slice_p, _update_shape, _update)
 
 
 def from_the_end(start, size, allowed):
     """Return an index, with the size of the axis added if it is negative."""
-    if kind_of(typeof(start).dtype) == "u":
+    if dtype_kind(typeof(start).dtype) == "u":
         return start
     if isinstance(start, int | np.integer):
         if start < 0 and not allowed:
@@ -141,7 +151,7 @@ def dynamic_slice(
     Reference: ``jax.lax.dynamic_slice``.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
-    sizes = integers(slice_sizes, "Shapes")
+    sizes = canonicalize_int_tuple(slice_sizes, "Shapes")
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)[0]
 
 
@@ -177,7 +187,7 @@ def dynamic_slice_in_dim(
     shape = typeof(operand).shape
     starts, allowed = _along(axis, start_index, len(shape), allow_negative_indices)
     sizes = [*shape]
-    sizes[as_integer(axis, "an axis")] = as_integer(slice_size, "slice_size")
+    sizes[operator_index(axis, "an axis")] = operator_index(slice_size, "slice_size")
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allowed)
 
 
@@ -260,7 +270,7 @@ def _update_jvp(primals, tangents):
     results = dynamic_update_slice_p.bind(x, update, *starts)
     if tangents[0] is None and tangents[1] is None:
         return results, [None]
-    moving = instantiate(primals[:2], tangents[:2])
+    moving = instantiate_tangents(primals[:2], tangents[:2])
     return results, dynamic_update_slice_p.bind(*moving, *starts)
 
 
@@ -270,16 +280,16 @@ jvp_rules[dynamic_update_slice_p] = _update_jvp
 
 def _slice_transpose(cotangents, x, *starts, slice_sizes):
     [ct], still = cotangents, [None] * len(starts)
-    linear = [isinstance(operand, Linear) for operand in (x, *starts)]
-    refuse_nonlinear(dynamic_slice_p, [True, *still], linear, bilinear=False)
+    linear = [isinstance(operand, UndefinedPrimal) for operand in (x, *starts)]
+    raise_nonlinear(dynamic_slice_p, [True, *still], linear, bilinear=False)
     zeros = lax.full(x.aval.shape, astype(0, typeof(ct).dtype))
     return [*dynamic_update_slice_p.bind(zeros, ct, *starts), *still]
 
 
 def _update_transpose(cotangents, x, update, *starts):
     [ct], still = cotangents, [None] * len(starts)
-    linear = [isinstance(operand, Linear) for operand in (x, update, *starts)]
-    refuse_nonlinear(dynamic_update_slice_p, [True, True, *still], linear, False)
+    linear = [isinstance(operand, UndefinedPrimal) for operand in (x, update, *starts)]
+    raise_nonlinear(dynamic_update_slice_p, [True, True, *still], linear, False)
     aval, back = update.aval if linear[1] else typeof(update), [None, None]
     if linear[0]:
         zeros = lax.full(aval.shape, 0, typeof(ct).dtype)
@@ -293,12 +303,12 @@ transpose_rules[dynamic_slice_p] = _slice_transpose
 transpose_rules[dynamic_update_slice_p] = _update_transpose
 
 
-def clamped(k, number, most):
+def clamp_start_indices(k, number, most):
     """Add the nodes of an integer, moved between 0 and `most`, as int64."""
     info = np.iinfo(number.dtype)
     if most < info.max:
         number = k.min(number, most)
-    return k.convert(number if info.min == 0 else k.max(number, 0), INT64)
+    return k.convert(number if info.min == 0 else k.max(number, 0), INT64_DTYPE)
 
 
 def terms_of_box(k, starts, box, x):
@@ -306,19 +316,19 @@ def terms_of_box(k, starts, box, x):
     terms = []
     for start, size, whole, stride in zip(starts, box, x.shape, x.strides):
         if size < whole:
-            place = clamped(k, k.load(start), whole - size)
+            place = clamp_start_indices(k, k.load(start), whole - size)
             terms.append((place, stride, whole - size + 1))
     return terms
 
 
-def in_memory(lowering, x):
+def materialize_view(lowering, x):
     """Return an array that has memory: a copy, if it is one number everywhere."""
     return x if isinstance(x.source, Buffer) else lowering.copy(x)
 
 
 def _lower_slice(lowering, eqn, x, *starts):
     [var] = eqn.outvars
-    x, k = in_memory(lowering, x), KernelBuilder("dynamic_slice", var.aval.shape)
+    x, k = materialize_view(lowering, x), KernelBuilder("dynamic_slice", var.aval.shape)
     terms = terms_of_box(k, starts, var.aval.shape, x)
     box = k.load(x.replace(var.aval.shape, x.strides), terms=terms)
     return [lowering.launch(k, box, var.aval)]
@@ -329,7 +339,7 @@ def _lower_update(lowering, eqn, x, update, *starts):
     out = lowering.copy(x)
     k = KernelBuilder("dynamic_update_slice", update.shape)
     terms = terms_of_box(k, starts, update.shape, out)
-    terms = terms or [(k.constant(0, INT64), 0, 1)]
+    terms = terms or [(k.constant(0, INT64_DTYPE), 0, 1)]
     place = out.replace(update.shape, out.strides)
     k.update(place, k.load(update), "set", terms, distinct=True)
     lowering.run(k)
@@ -341,11 +351,11 @@ kernel_rules[dynamic_update_slice_p] = _lower_update
 
 
 def _cost_of_slice(eqn):
-    return {BYTES: 2 * nbytes(eqn.outvars[0].aval)}
+    return {BYTES_ACCESSED: 2 * nbytes(eqn.outvars[0].aval)}
 
 
 def _cost_of_update(eqn):
-    return {BYTES: 2 * nbytes(eqn.invars[1].aval)}
+    return {BYTES_ACCESSED: 2 * nbytes(eqn.invars[1].aval)}
 
 
 cost_rules[dynamic_slice_p] = _cost_of_slice
@@ -353,13 +363,13 @@ cost_rules[dynamic_update_slice_p] = _cost_of_update
 python_rules[dynamic_slice_p] = python_rules[dynamic_update_slice_p] = write_evaluation
 
 
-def computed_places(k, x, indices, windows, shape, sizes, clip):
+def computed_offsets(k, x, indices, windows, shape, sizes, clip):
     """Return an array along the axes of a kernel, and computed parts of its places.
 
     Args:
       k: the `KernelBuilder`.
       x, indices: views of the operand and of the indices.
-      windows: the `Windows`.
+      windows: the `WindowDims`.
       shape: of the result or of the updates: the kernel's axes.
       sizes: of a window, along each axis of the operand.
       clip: whether a window is moved inside; if not, it counts only if it is inside.
@@ -372,17 +382,23 @@ def computed_places(k, x, indices, windows, shape, sizes, clip):
     terms = []
     for number, axis in enumerate(windows.mapped):
         most = x.shape[axis] - sizes[axis]
-        place = k.load(stretched(number_of(indices, number), shape, counting))
-        place = clamped(k, place, most) if clip else k.convert(place, INT64)
+        place = k.load(
+            broadcast_view(linear_index_of(indices, number), shape, counting)
+        )
+        place = (
+            clamp_start_indices(k, place, most)
+            if clip
+            else k.convert(place, INT64_DTYPE)
+        )
         terms.append((place, x.strides[axis], most + 1))
     return x.replace(shape, strides), terms
 
 
-def number_of(indices, number):
+def linear_index_of(indices, number):
     """Return the view of one of the numbers that all indices have."""
     *shape, width = indices.shape
     starts = [0] * len(shape) + [number]
-    column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
+    column = slice_view(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
     return column.replace(shape, column.strides[:-1])
 
 
@@ -393,18 +409,18 @@ def lower_scatter(how, lowering, eqn, x, indices, updates):
     """Add the kernel of a scatter, which changes a copy of the operand."""
     params = eqn.params
     if 0 in updates.shape or (how == "set" and params["update_jaxpr"] is not None):
-        raise NoKernel("there is nothing to scatter, or a function to apply")
-    windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x)
+        raise UnsupportedKernel("there is nothing to scatter, or a function to apply")
+    windows, out = WindowDims(*params["dimension_numbers"]), lowering.copy(x)
     k = KernelBuilder(eqn.primitive.name.replace("-", "_"), updates.shape)
     sizes = windows.sizes(len(x.shape), updates.shape)
     clip = params["mode"] is GatherScatterMode.CLIP
     args = windows, updates.shape, sizes, clip
-    place, terms = computed_places(k, out, indices, *args)
+    place, terms = computed_offsets(k, out, indices, *args)
     value = k.load(updates)
     if how == "sub":
         how, value = "add", k.neg(value)
-    how = BOOLEAN[how] if kind_of(x.dtype) == "b" else how
-    terms = terms or [(k.constant(0, INT64), 0, 1)]
+    how = BOOLEAN[how] if dtype_kind(x.dtype) == "b" else how
+    terms = terms or [(k.constant(0, INT64_DTYPE), 0, 1)]
     k.update(place, value, how, terms, distinct=params["unique_indices"])
     lowering.run(k)
     return [out]

@@ -19,45 +19,49 @@ from minijax.arrays.array import (
     ArrayImpl,
     ShapedArray,
     asbuffer,
-    primitive_rules,
+    def_shape_and_impl,
     typeof,
 )
-from minijax.arrays.numerics import integers
-from minijax.batching.vmap import at_front, vmap, vmap_rules
-from minijax.core import Array, EvalTrace, Primitive, methods, set_current_trace
-from minijax.diagnostics.error_messages import method_guards
-from minijax.diagnostics.tracebacks import guarded
-from minijax.forward_mode.jvp import instantiate, jvp_rules
+from minijax.arrays.numerics import canonicalize_int_tuple
+from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
+from minijax.core import Array, EvalTrace, Primitive, set_current_trace, tracer_methods
+from minijax.diagnostics.error_messages import method_boundaries
+from minijax.diagnostics.tracebacks import api_boundary
+from minijax.forward_mode.jvp import instantiate_tangents, jvp_rules
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    Promises,
     ScatterDimensionNumbers,
-    Windows,
-    default_fill,
-    fill_element,
-    gather_shape,
-    scatter_by,
-    scatter_shape,
+    ScatterIndexInfo,
+    WindowDims,
+    default_fill_value,
+    fill_value_in_dtype,
+    gather_shape_rule,
+    scatter_shape_rule,
+    scatter_with_combiner,
 )
-from minijax.indexing.dynamic_slices import computed_places, in_memory, lower_scatter
+from minijax.indexing.dynamic_slices import (
+    computed_offsets,
+    lower_scatter,
+    materialize_view,
+)
 from minijax.indexing.indexer import (
-    dynamically_sliced,
-    is_box,
-    is_plain,
-    numbers_for_truths,
-    places_in,
-    plan_of,
+    attempt_dynamic_slice,
+    expand_bool_indices,
+    index_to_gather,
+    is_contiguous_slice,
+    is_static_basic_index,
+    parse_index,
 )
 from minijax.jaxprs.jaxpr import eval_jaxpr
-from minijax.jitting.stages import BYTES, FLOPS, cost_rules, nbytes
-from minijax.kernels.builder import KernelBuilder, NoKernel
+from minijax.jitting.stages import BYTES_ACCESSED, FLOPS, cost_rules, nbytes
+from minijax.kernels.builder import KernelBuilder, UnsupportedKernel
 from minijax.kernels.lowering import kernel_rules
 from minijax.lax.arithmetic import astype
 from minijax.numpy.array_methods import getitem
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import transposes
+from minijax.reverse_mode.backward_pass import deftranspose
 from minijax.typing import ArrayLike
 
 # Gather and scatter: windows of an array at computed places, read or changed.
@@ -73,12 +77,12 @@ def starts_of(xp, indices, mapped, shape, sizes):
     return starts, (starts == indices).all(-1)
 
 
-def places_of(xp, windows, starts, ndim, shape):
+def axis_positions(xp, windows, starts, ndim, shape):
     """Return, for each axis of the operand, where the elements of a result come from.
 
     Args:
       xp: the array module.
-      windows: the `Windows`.
+      windows: the `WindowDims`.
       starts: integers, the numbers of an index along the last axis.
       ndim: how many axes the operand has.
       shape: of the result.
@@ -100,16 +104,16 @@ gather_p = Primitive("gather")
 
 def _gather(xp, operand, indices, **params):
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
-    [aval] = gather_shape(_aval_of(operand), _aval_of(indices), **params)
+    [aval] = gather_shape_rule(_aval_of(operand), _aval_of(indices), **params)
     if not aval.size:
         return xp.empty(aval.shape, operand.dtype)
-    windows = Windows(*numbers)
+    windows = WindowDims(*numbers)
     starts, inside = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
-    found = operand[places_of(xp, windows, starts, operand.ndim, aval.shape)]
+    found = operand[axis_positions(xp, windows, starts, operand.ndim, aval.shape)]
     found = xp.broadcast_to(found, aval.shape)
     if params["mode"] is not GatherScatterMode.FILL_OR_DROP:
         return found
-    fill = fill_element(operand.dtype, params["fill_value"])
+    fill = fill_value_in_dtype(operand.dtype, params["fill_value"])
     return xp.where(xp.expand_dims(inside, windows.inside), found, fill)
 
 
@@ -118,21 +122,21 @@ def _aval_of(x):
     return ShapedArray(x.shape, x.dtype)
 
 
-primitive_rules(gather_p, gather_shape, _gather)
+def_shape_and_impl(gather_p, gather_shape_rule, _gather)
 
 
-def scattered(enter):
+def scatter_impl(enter):
     """Return the evaluation of a scatter, which lets updates enter a flat array."""
 
     def compute(xp, operand, indices, updates, **params):
-        result, windows = operand.copy(), Windows(*params["dimension_numbers"])
+        result, windows = operand.copy(), WindowDims(*params["dimension_numbers"])
         if not updates.size or not result.size:
             return result
         sizes = windows.sizes(operand.ndim, updates.shape)
         starts, kept = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
         kept = kept | (params["mode"] is GatherScatterMode.CLIP)
         kept = xp.broadcast_to(xp.expand_dims(kept, windows.inside), updates.shape)
-        places = places_of(xp, windows, starts, operand.ndim, updates.shape)
+        places = axis_positions(xp, windows, starts, operand.ndim, updates.shape)
         places = xp.broadcast_to(flat_places(places, operand.shape), updates.shape)
         result = result.reshape(-1)
         enter(xp, result, places[kept], updates[kept], params)
@@ -149,7 +153,7 @@ def flat_places(places, shape):
     return flat
 
 
-def entering(ufunc):
+def ufunc_at(ufunc):
     """Return how updates enter a flat array: one after the other, by a NumPy ufunc."""
 
     def enter(xp, flat, places, updates, params):
@@ -179,8 +183,8 @@ def _apply(xp, flat, places, params):
 
 scatter_p: Primitive = Primitive("scatter")
 scatter_add_p: Primitive = Primitive("scatter-add")
-primitive_rules(scatter_p, scatter_shape, scattered(_set))
-primitive_rules(scatter_add_p, scatter_shape, scattered(entering("add")))
+def_shape_and_impl(scatter_p, scatter_shape_rule, scatter_impl(_set))
+def_shape_and_impl(scatter_add_p, scatter_shape_rule, scatter_impl(ufunc_at("add")))
 
 
 def gather(
@@ -214,12 +218,12 @@ def gather(
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     else:
-        fill_value = default_fill(typeof(operand).dtype, fill_value)
+        fill_value = default_fill_value(typeof(operand).dtype, fill_value)
     [result] = gather_p.bind(
         operand,
         start_indices,
         dimension_numbers=dimension_numbers,
-        slice_sizes=integers(slice_sizes),
+        slice_sizes=canonicalize_int_tuple(slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
         mode=mode,
@@ -253,9 +257,9 @@ def scatter(
 
     Reference: ``jax.lax.scatter``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_p, None, *args, how)
+    return scatter_with_combiner(scatter_p, None, *args, how)
 
 
 def scatter_add(
@@ -272,9 +276,9 @@ def scatter_add(
 
     Reference: ``jax.lax.scatter_add``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_add_p, lax.add, *args, how)
+    return scatter_with_combiner(scatter_add_p, lax.add, *args, how)
 
 
 # The columns of gather and of the sum of updates: derivatives, batches, kernels.
@@ -292,20 +296,20 @@ def _gather_jvp(primals, tangents, fill_value, mode, **params):
 jvp_rules[gather_p] = _gather_jvp
 
 
-def promises_of(params):
+def scatter_index_info(params):
     """Return what the caller of a gather or scatter says of its indices."""
     names = "indices_are_sorted", "unique_indices", "mode"
-    return Promises(*[params[name] for name in names])
+    return ScatterIndexInfo(*[params[name] for name in names])
 
 
 def _gather_transpose(ct, x, indices, dimension_numbers, **params):
     numbers = ScatterDimensionNumbers(*dimension_numbers)
     zeros = lax.full(x.aval.shape, astype(0, typeof(ct).dtype))
-    args = zeros, indices, ct, numbers, promises_of(params)
-    return scatter_by(scatter_add_p, lax.add, *args)
+    args = zeros, indices, ct, numbers, scatter_index_info(params)
+    return scatter_with_combiner(scatter_add_p, lax.add, *args)
 
 
-transposes(gather_p, _gather_transpose, None)
+deftranspose(gather_p, _gather_transpose, None)
 
 
 def shifted(axes):
@@ -334,7 +338,9 @@ def mapped_both(numbers):
 
 
 def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
-    x, indices = (z if d is None else at_front(z, d, 0) for z, d in zip(args, dims))
+    x, indices = (
+        z if d is None else batch_dim_to_front(z, d, 0) for z, d in zip(args, dims)
+    )
     if dims[1] is None:
         numbers = mapped_operand(dimension_numbers)
         slice_sizes = axis.size, *slice_sizes
@@ -352,58 +358,58 @@ vmap_rules[gather_p] = _gather_batch
 
 
 def _lower_gather(lowering, eqn, x, indices):
-    [var], windows = eqn.outvars, Windows(*eqn.params["dimension_numbers"])
+    [var], windows = eqn.outvars, WindowDims(*eqn.params["dimension_numbers"])
     shape, mode = var.aval.shape, eqn.params["mode"]
     if 0 in shape:
-        raise NoKernel("there is nothing to gather")
+        raise UnsupportedKernel("there is nothing to gather")
     fills = mode is GatherScatterMode.FILL_OR_DROP
     if fills and x.dtype.fields:
-        raise NoKernel("there is no number that a key is filled with")
-    k, x = KernelBuilder("gather", shape), in_memory(lowering, x)
+        raise UnsupportedKernel("there is no number that a key is filled with")
+    k, x = KernelBuilder("gather", shape), materialize_view(lowering, x)
     sizes = eqn.params["slice_sizes"]
-    found, terms = computed_places(k, x, indices, windows, shape, sizes, not fills)
-    other = fill_element(x.dtype, eqn.params["fill_value"]) if fills else 0
+    found, terms = computed_offsets(k, x, indices, windows, shape, sizes, not fills)
+    other = fill_value_in_dtype(x.dtype, eqn.params["fill_value"]) if fills else 0
     return [lowering.launch(k, k.load(found, other=other, terms=terms), var.aval)]
 
 
 kernel_rules[gather_p] = _lower_gather
 
 
-def sum_jvp(primitive, primals, tangents, **params):
+def scatter_add_jvp(primitive, primals, tangents, **params):
     """Scatter the tangents as the numbers: the jvp of a sum of updates."""
     x, indices, updates = primals
     results = primitive.bind(x, indices, updates, **params)
     if tangents[0] is None and tangents[2] is None:
         return results, [None]
-    x_dot, updates_dot = instantiate([x, updates], [tangents[0], tangents[2]])
+    x_dot, updates_dot = instantiate_tangents([x, updates], [tangents[0], tangents[2]])
     return results, primitive.bind(x_dot, indices, updates_dot, **params)
 
 
-def taken_back(ct, x, indices, updates, dimension_numbers, mode, **_):
+def gather_from_cotangent(ct, x, indices, updates, dimension_numbers, mode, **_):
     """Gather from a cotangent what belongs to the updates of a scatter."""
-    aval, numbers = abstract(updates), GatherDimensionNumbers(*dimension_numbers)
-    sizes = Windows(*numbers).sizes(typeof(ct).ndim, aval.shape)
+    aval, numbers = aval_of_operand(updates), GatherDimensionNumbers(*dimension_numbers)
+    sizes = WindowDims(*numbers).sizes(typeof(ct).ndim, aval.shape)
     return gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
 
 
-def abstract(operand):
+def aval_of_operand(operand):
     """Return the abstract value of an operand of a transpose rule, linear or not."""
     return operand.aval if hasattr(operand, "aval") else typeof(operand)
 
 
-jvp_rules[scatter_add_p] = partial(sum_jvp, scatter_add_p)
-transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
+jvp_rules[scatter_add_p] = partial(scatter_add_jvp, scatter_add_p)
+deftranspose(scatter_add_p, lambda ct, *_, **__: ct, None, gather_from_cotangent)
 
 
 def scatter_batch(primitive):
     """Return the vmap rule of a scatter: one array for each example, in any case."""
 
     def rule(axis, args, dims, dimension_numbers, **params):
-        x, updates = (at_front(args[i], dims[i], axis.size) for i in (0, 2))
+        x, updates = (batch_dim_to_front(args[i], dims[i], axis.size) for i in (0, 2))
         if dims[1] is None:
             indices, numbers = args[1], mapped_operand(dimension_numbers)
         else:
-            indices = at_front(args[1], dims[1], axis.size)
+            indices = batch_dim_to_front(args[1], dims[1], axis.size)
             numbers = mapped_both(dimension_numbers)
         params["dimension_numbers"] = numbers
         return primitive.bind(x, indices, updates, **params), [0]
@@ -413,20 +419,20 @@ def scatter_batch(primitive):
 
 def _cost_of_gather(eqn):
     indices, result = eqn.invars[1].aval, eqn.outvars[0].aval
-    return {BYTES: 2 * nbytes(result) + nbytes(indices)}
+    return {BYTES_ACCESSED: 2 * nbytes(result) + nbytes(indices)}
 
 
 def _cost_of_scatter(eqn):
     indices, updates = (atom.aval for atom in eqn.invars[1:])
     enters = {} if eqn.primitive is scatter_p else {FLOPS: updates.size}
-    return enters | {BYTES: 3 * nbytes(updates) + nbytes(indices)}
+    return enters | {BYTES_ACCESSED: 3 * nbytes(updates) + nbytes(indices)}
 
 
 cost_rules[gather_p] = _cost_of_gather
 python_rules[gather_p] = write_evaluation
 
 
-def scatter_columns(primitive, how):
+def def_scatter_rules(primitive, how):
     """Give a scatter the rules that all scatters share.
 
     Args:
@@ -440,17 +446,17 @@ def scatter_columns(primitive, how):
     kernel_rules[primitive] = partial(lower_scatter, how)
 
 
-scatter_columns(scatter_p, "set")
-scatter_columns(scatter_add_p, "add")
+def_scatter_rules(scatter_p, "set")
+def_scatter_rules(scatter_add_p, "add")
 
 
 # Advanced indexing: the part of an array that an index in brackets names.
 
 
-def gathered(array, index, wrap, promises, fill_value):
+def gather_planned(array, index, wrap, promises, fill_value):
     """Return the part of an array that an index names, by a gather."""
-    places = numbers_for_truths(places_in(index, array.shape), array.shape)
-    plan, truths = plan_of(places, array.shape, wrap)
+    places = expand_bool_indices(parse_index(index, array.shape), array.shape)
+    plan, truths = index_to_gather(places, array.shape, wrap)
     if 0 in plan.result:
         return lax.full_like(array, 0, shape=tuple(plan.result))
     if truths:
@@ -472,10 +478,10 @@ def gathered(array, index, wrap, promises, fill_value):
 
 STATIC = {"new", "all", "slice"}
 STAYS_INSIDE = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP
-NO_PROMISES = Promises()
+NO_PROMISES = ScatterIndexInfo()
 
 
-def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
+def index_array(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
     """Return the part of an array that an index names.
 
     Args:
@@ -491,13 +497,13 @@ def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
       NonConcreteBooleanIndexError: for a mask whose values are not known.
     """
     mode = promises.mode
-    places = places_in(index, array.shape)
+    places = parse_index(index, array.shape)
     if mode is None or GatherScatterMode.from_any(mode) in STAYS_INSIDE:
         if all(is_static(place, array.shape) for place in places):
             return getitem(array, index if wrap else tuple(map(unwrapped, places)))
-        if is_box(places):
-            return dynamically_sliced(array, places, wrap)
-    return gathered(array, index, wrap, promises, fill_value)
+        if is_contiguous_slice(places):
+            return attempt_dynamic_slice(array, places, wrap)
+    return gather_planned(array, index, wrap, promises, fill_value)
 
 
 def is_static(place, shape):
@@ -513,11 +519,11 @@ def unwrapped(place):
     return max(place.value, 0) if place.kind == "integer" else place.value
 
 
-@guarded
+@api_boundary
 def part(array, index):
     """Return the part of an array that an index in brackets names."""
-    plain = is_plain(index, array.shape)
-    return getitem(array, index) if plain else take_index(array, index)
+    plain = is_static_basic_index(index, array.shape)
+    return getitem(array, index) if plain else index_array(array, index)
 
 
-methods.supersede("__getitem__", method_guards[getitem], part)
+tracer_methods.supersede("__getitem__", method_boundaries[getitem], part)

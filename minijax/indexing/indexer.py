@@ -14,18 +14,23 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import dtype_kind
 from minijax.core import Array, Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.indexing.dimension_numbers import GatherDimensionNumbers
 from minijax.indexing.dynamic_slices import dynamic_slice
 from minijax.numpy.array_creation import asarray
-from minijax.numpy.array_methods import as_cut
-from minijax.numpy.operands import as_bound, known_integer, known_value, refuse
+from minijax.numpy.array_methods import slice_limits
+from minijax.numpy.operands import (
+    concrete_int_or_none,
+    concrete_or_none,
+    raise_advanced_index,
+    slice_bound,
+)
 from minijax.numpy.shapes import broadcast_arrays
 
 
-class Place(NamedTuple):
+class IndexEntry(NamedTuple):
     """An entry of an index, and the axes of the array for which it stands.
 
     Attributes:
@@ -40,7 +45,7 @@ class Place(NamedTuple):
 
 
 def kind_of_entry(entry):
-    """Return the kind of an entry of an index: see `Place`.
+    """Return the kind of an entry of an index: see `IndexEntry`.
 
     Raises:
       TypeError, IndexError: if it is not one.
@@ -52,19 +57,19 @@ def kind_of_entry(entry):
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
         return "integer"
     if not isinstance(entry, Array | np.ndarray | np.generic | bool):
-        refuse(entry)
-    kind = kind_of(typeof(entry).dtype)
+        raise_advanced_index(entry)
+    kind = dtype_kind(typeof(entry).dtype)
     if kind not in "biu":
-        refuse(entry)
+        raise_advanced_index(entry)
     return "truth" if kind == "b" else "array"
 
 
-def places_in(index, shape):
-    """Return a `Place` for each entry of an index into an array of some shape."""
-    entries = index if isinstance(index, tuple) else (single(index),)
+def parse_index(index, shape):
+    """Return a `IndexEntry` for each entry of an index into an array of some shape."""
+    entries = index if isinstance(index, tuple) else (is_single_integer(index),)
     entries = list(map(array_of_list, entries))
     kinds = list(map(kind_of_entry, entries))
-    counts = list(map(axes_of, kinds, entries))
+    counts = list(map(axes_of_entry, kinds, entries))
     used = sum(counts)
     if used > len(shape):
         raise IndexError(
@@ -77,10 +82,10 @@ def places_in(index, shape):
         counts[kinds.index("all")] = len(shape) - used
     ends = [0, *accumulate(counts)]
     axes = [range(*pair) for pair in zip(ends, ends[1:])]
-    return list(map(Place, kinds, entries, axes))
+    return list(map(IndexEntry, kinds, entries, axes))
 
 
-def axes_of(kind, entry):
+def axes_of_entry(kind, entry):
     """Return for how many axes an entry stands; an ellipsis for what is left."""
     if kind == "truth":
         return typeof(entry).ndim
@@ -90,7 +95,7 @@ def axes_of(kind, entry):
 def array_of_list(entry):
     """Return a list as an array, and a tracer of a known integer as an ``int``."""
     if isinstance(entry, Tracer):
-        number = known_integer(entry)
+        number = concrete_int_or_none(entry)
         return entry if number is None else number
     if not isinstance(entry, Sequence) or isinstance(entry, str | bytes):
         return entry
@@ -98,14 +103,14 @@ def array_of_list(entry):
     return np.asarray(entry, None if entry else int) if known else asarray(entry)
 
 
-def single(index):
+def is_single_integer(index):
     """Return an index that is no tuple; a list is refused, as NumPy once did not."""
     if isinstance(index, Sequence) and not isinstance(index, str):
-        refuse(index)
+        raise_advanced_index(index)
     return index
 
 
-def numbers_for_truths(places, shape):
+def expand_bool_indices(places, shape):
     """Replace masks by the places where they hold, an array for each of their axes."""
     found = []
     for place in places:
@@ -123,13 +128,13 @@ def numbers_for_truths(places, shape):
                 f"{places.index(place)}: got {mask.shape}, expected {sizes}"
             )
         for numbers, axis in zip(np.nonzero(mask), place.axes):
-            found.append(Place("array", numbers, range(axis, axis + 1)))
+            found.append(IndexEntry("array", numbers, range(axis, axis + 1)))
     return found
 
 
 def known_mask(mask):
     """Return the values of a mask, which decide the shape of the result."""
-    value = known_value(mask)
+    value = concrete_or_none(mask)
     if value is None:
         raise NonConcreteBooleanIndexError(
             f"Array boolean indices must be concrete; got {typeof(mask)}"
@@ -147,7 +152,7 @@ class GatherPlan:
       result: shape of the result, new axes included.
       parts: arrays of numbers, and from which axis on each varies among the indices.
       counting: shape of the indices, without the axis of their numbers.
-      inside, dropped, mapped: as in `Windows`.
+      inside, dropped, mapped: as in `WindowDims`.
       sizes: of a window.
       new_axes, turned: axes of the result to add, and to turn around, in the end.
     """
@@ -260,11 +265,11 @@ def expanded(places, ndim):
     """Replace an ellipsis by slices, and add slices for the axes that are left."""
     used = sum(len(place.axes) for place in places)
     found = []
-    for place in [*places, Place("all", ..., range(used, ndim))]:
+    for place in [*places, IndexEntry("all", ..., range(used, ndim))]:
         if place.kind != "all":
             found.append(place)
             continue
-        full = [Place("slice", slice(None), range(k, k + 1)) for k in place.axes]
+        full = [IndexEntry("slice", slice(None), range(k, k + 1)) for k in place.axes]
         found += full
     return found
 
@@ -288,10 +293,10 @@ def with_truth_axes(places, shape):
 
 def as_slice(entry):
     """Return a slice whose ends and step are numbers or None."""
-    return slice(*map(as_bound, (entry.start, entry.stop, entry.step)))
+    return slice(*map(slice_bound, (entry.start, entry.stop, entry.step)))
 
 
-def wrapped(numbers, size):
+def normalize_negative_indices(numbers, size):
     """Return integers with the size of the axis added where they are negative."""
     if isinstance(numbers, int | np.integer):
         return numbers + size if numbers < 0 else numbers
@@ -303,7 +308,7 @@ def wrapped(numbers, size):
     return lax.select(negative, lax.add(numbers, size), numbers)
 
 
-def plan_of(places, shape, wrap=True):
+def index_to_gather(places, shape, wrap=True):
     """Return the `IndexPlan` of an index without masks, and the axes of single bools.
 
     Arrays, and integers beside them, choose together. The axes of their choice stand
@@ -312,7 +317,10 @@ def plan_of(places, shape, wrap=True):
     together = are_together(places)
     places, shape, truths = with_truth_axes(expanded(places, len(shape)), shape)
     plan, chosen = IndexPlan(shape), [p for p in places if p.kind in CHOOSING]
-    values = [wrapped(p.value, shape[p.axes[0]]) if wrap else p.value for p in chosen]
+    values = [
+        normalize_negative_indices(p.value, shape[p.axes[0]]) if wrap else p.value
+        for p in chosen
+    ]
     joint, rest = any(typeof(value).ndim for value in values), iter(values)
     first = places.index(chosen[0]) if joint and together else 0
     for n, place in enumerate(places):
@@ -333,13 +341,13 @@ def add_place(plan, place):
         plan.slice(place.axes[0], place.value)
 
 
-def box_of(places, shape):
+def slice_bounds_of(places, shape):
     """Return the corner and the sizes of the box that an index cuts out."""
     starts, sizes, turned, dropped = [], [], [], []
     for axis, place in enumerate(place for place in places if place.axes):
         if place.kind == "slice":
             taken = range(shape[axis])[as_slice(place.value)]
-            start, limit, _ = as_cut(taken)
+            start, limit, _ = slice_limits(taken)
             turned += [axis] * (taken.step < 0)
             starts.append(start)
             sizes.append(limit - start)
@@ -352,10 +360,10 @@ def box_of(places, shape):
     return starts, sizes, turned, dropped
 
 
-def dynamically_sliced(array, places, wrap):
+def attempt_dynamic_slice(array, places, wrap):
     """Return the part of an array that single numbers and slices name."""
     places = expanded(places, array.ndim)
-    starts, sizes, turned, dropped = box_of(places, array.shape)
+    starts, sizes, turned, dropped = slice_bounds_of(places, array.shape)
     starts = [asarray(start) for start in starts]
     if len(starts) > 1:
         dtype = IndexPlan(array.shape).dtype
@@ -369,11 +377,11 @@ def dynamically_sliced(array, places, wrap):
 PLAIN = {int, slice, type(None), type(...)}
 
 
-def is_plain(index, shape):
+def is_static_basic_index(index, shape):
     """Return whether an index is so basic that no plan is needed to see it.
 
     Most are: a program asks for one row, or for a slice of known ends. Numbers beyond
-    the end, and numbers beside None or an ellipsis, are for `places_in`.
+    the end, and numbers beside None or an ellipsis, are for `parse_index`.
     """
     entries = index if type(index) is tuple else (index,)
     kinds = set(map(type, entries))
@@ -383,7 +391,7 @@ def is_plain(index, shape):
     return all(inside)
 
 
-def is_box(places):
+def is_contiguous_slice(places):
     """Return whether an index has only single numbers and slices without a step."""
     return all(
         place.kind in ("new", "all", "integer")

@@ -15,35 +15,35 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, primitive_rules, typeof
+from minijax.arrays.array import ShapedArray, def_shape_and_impl, typeof
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import add_tangents, instantiate, jvp_rules
+from minijax.forward_mode.jvp import add_or_none, instantiate_tangents, jvp_rules
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    Promises,
     ScatterDimensionNumbers,
-    Windows,
+    ScatterIndexInfo,
+    WindowDims,
     bind_scatter,
-    scatter_by,
-    scatter_shape,
+    scatter_shape_rule,
+    scatter_with_combiner,
 )
 from minijax.indexing.dynamic_slices import dynamic_slice_p, dynamic_update_slice_p
 from minijax.indexing.gather_scatter import (
-    abstract,
-    entering,
+    aval_of_operand,
+    def_scatter_rules,
+    gather_from_cotangent,
     gather_p,
-    promises_of,
+    scatter_add_jvp,
     scatter_add_p,
-    scatter_columns,
+    scatter_impl,
+    scatter_index_info,
     scatter_p,
-    scattered,
-    sum_jvp,
-    taken_back,
+    ufunc_at,
 )
 from minijax.jaxprs.jaxpr import trace_to_jaxpr
-from minijax.reverse_mode.backward_pass import transpose_rules, transposes
+from minijax.reverse_mode.backward_pass import deftranspose, transpose_rules
 from minijax.typing import ArrayLike
 
 # Scatters that subtract, multiply, keep the extreme, or apply a function.
@@ -52,10 +52,14 @@ scatter_sub_p: Primitive = Primitive("scatter-sub")
 scatter_mul_p: Primitive = Primitive("scatter-mul")
 scatter_min_p: Primitive = Primitive("scatter-min")
 scatter_max_p: Primitive = Primitive("scatter-max")
-primitive_rules(scatter_sub_p, scatter_shape, scattered(entering("subtract")))
-primitive_rules(scatter_mul_p, scatter_shape, scattered(entering("multiply")))
-primitive_rules(scatter_min_p, scatter_shape, scattered(entering("minimum")))
-primitive_rules(scatter_max_p, scatter_shape, scattered(entering("maximum")))
+def_shape_and_impl(
+    scatter_sub_p, scatter_shape_rule, scatter_impl(ufunc_at("subtract"))
+)
+def_shape_and_impl(
+    scatter_mul_p, scatter_shape_rule, scatter_impl(ufunc_at("multiply"))
+)
+def_shape_and_impl(scatter_min_p, scatter_shape_rule, scatter_impl(ufunc_at("minimum")))
+def_shape_and_impl(scatter_max_p, scatter_shape_rule, scatter_impl(ufunc_at("maximum")))
 
 
 def scatter_sub(
@@ -72,9 +76,9 @@ def scatter_sub(
 
     Reference: ``jax.lax.scatter_sub``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_sub_p, lax.sub, *args, how)
+    return scatter_with_combiner(scatter_sub_p, lax.sub, *args, how)
 
 
 def scatter_mul(
@@ -91,9 +95,9 @@ def scatter_mul(
 
     Reference: ``jax.lax.scatter_mul``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_mul_p, lax.mul, *args, how)
+    return scatter_with_combiner(scatter_mul_p, lax.mul, *args, how)
 
 
 def scatter_min(
@@ -110,9 +114,9 @@ def scatter_min(
 
     Reference: ``jax.lax.scatter_min``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_min_p, lax.min, *args, how)
+    return scatter_with_combiner(scatter_min_p, lax.min, *args, how)
 
 
 def scatter_max(
@@ -129,9 +133,9 @@ def scatter_max(
 
     Reference: ``jax.lax.scatter_max``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     args = operand, scatter_indices, updates, dimension_numbers
-    return scatter_by(scatter_max_p, lax.max, *args, how)
+    return scatter_with_combiner(scatter_max_p, lax.max, *args, how)
 
 
 def scatter_apply(
@@ -156,7 +160,7 @@ def scatter_apply(
 
     Reference: ``jax.lax.scatter_apply``.
     """
-    how = Promises(indices_are_sorted, unique_indices, mode)
+    how = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
     dtype = typeof(operand).dtype
     scalar = ShapedArray((), dtype)
     jaxpr, consts = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
@@ -175,7 +179,7 @@ def _set_jvp(primals, tangents, **params):
     x, indices, updates = primals
     if tangents[0] is None and tangents[2] is None:
         return scatter_p.bind(*primals, **params), [None]
-    x_dot, updates_dot = instantiate([x, updates], [tangents[0], tangents[2]])
+    x_dot, updates_dot = instantiate_tangents([x, updates], [tangents[0], tangents[2]])
     if params["unique_indices"]:
         results = scatter_p.bind(x, indices, updates, **params)
         return results, scatter_p.bind(x_dot, indices, updates_dot, **params)
@@ -194,7 +198,7 @@ def winners(x, indices, updates, params):
     Updates are numbered from one, and their numbers are scattered: what is read back
     is the number of the update that has won a place.
     """
-    windows = Windows(*params["dimension_numbers"])
+    windows = WindowDims(*params["dimension_numbers"])
     counting = windows.counting(typeof(updates).ndim)
     shape = [n if i in counting else 1 for i, n in enumerate(typeof(updates).shape)]
     count = math.prod(shape)
@@ -202,8 +206,8 @@ def winners(x, indices, updates, params):
     numbers = lax.reshape(lax.iota(dtype, count), shape)
     numbers = lax.add(numbers, lax.full_like(updates, 1, dtype))
     zeros = lax.full(typeof(x).shape, 0, dtype)
-    args = indices, numbers, params["dimension_numbers"], promises_of(params)
-    won = scatter_by(scatter_p, None, zeros, *args)
+    args = indices, numbers, params["dimension_numbers"], scatter_index_info(params)
+    won = scatter_with_combiner(scatter_p, None, zeros, *args)
     read = read_back(won, indices, updates, params)
     return lax.ne(won, lax.full_like(won, 0)), lax.eq(numbers, read)
 
@@ -211,7 +215,7 @@ def winners(x, indices, updates, params):
 def read_back(x, indices, updates, params):
     """Gather from an array where the updates of a scatter go."""
     numbers = GatherDimensionNumbers(*params["dimension_numbers"])
-    sizes = Windows(*numbers).sizes(typeof(x).ndim, typeof(updates).shape)
+    sizes = WindowDims(*numbers).sizes(typeof(x).ndim, typeof(updates).shape)
     return lax.gather(x, indices, numbers, sizes, mode=params["mode"])
 
 
@@ -219,8 +223,8 @@ def sum_of_winners(x, updates, indices, replaced, winning, params):
     """Add the winning updates to an array that is zero where it is replaced."""
     x = lax.select(replaced, lax.full_like(x, 0), x)
     updates = lax.select(winning, updates, lax.full_like(updates, 0))
-    args = params["dimension_numbers"], promises_of(params)
-    return scatter_by(scatter_add_p, lax.add, x, indices, updates, *args)
+    args = params["dimension_numbers"], scatter_index_info(params)
+    return scatter_with_combiner(scatter_add_p, lax.add, x, indices, updates, *args)
 
 
 jvp_rules[scatter_p] = _set_jvp
@@ -228,13 +232,13 @@ jvp_rules[scatter_p] = _set_jvp
 
 def _set_transpose_operand(ct, x, indices, updates, **params):
     _check_unique(params)
-    zeros = lax.full(abstract(updates).shape, 0, typeof(ct).dtype)
+    zeros = lax.full(aval_of_operand(updates).shape, 0, typeof(ct).dtype)
     return scatter_p.bind(ct, indices, zeros, **params)[0]
 
 
 def _set_transpose_updates(ct, x, indices, updates, **params):
     _check_unique(params)
-    return taken_back(ct, x, indices, updates, **params)
+    return gather_from_cotangent(ct, x, indices, updates, **params)
 
 
 def _check_unique(params):
@@ -245,7 +249,7 @@ def _check_unique(params):
         )
 
 
-transposes(scatter_p, _set_transpose_operand, None, _set_transpose_updates)
+deftranspose(scatter_p, _set_transpose_operand, None, _set_transpose_updates)
 
 
 NOT_UNIQUE = "scatter_mul gradients are only implemented if `unique_indices=True`"
@@ -259,10 +263,10 @@ def _mul_jvp(primals, tangents, **params):
     if tangents[2] is not None:
         if not params["unique_indices"]:
             raise NotImplementedError(NOT_UNIQUE)
-        args = tangents[2], params["dimension_numbers"], promises_of(params)
+        args = tangents[2], params["dimension_numbers"], scatter_index_info(params)
         zeros = lax.full_like(x, 0)
-        moved = scatter_by(scatter_add_p, lax.add, zeros, indices, *args)
-        rate = add_tangents(rate, lax.mul(x, moved))
+        moved = scatter_with_combiner(scatter_add_p, lax.add, zeros, indices, *args)
+        rate = add_or_none(rate, lax.mul(x, moved))
     return results, [rate]
 
 
@@ -273,27 +277,27 @@ def _mul_transpose_operand(ct, x, indices, updates, **params):
 def _mul_transpose_updates(ct, x, indices, updates, **params):
     if not params["unique_indices"]:
         raise NotImplementedError(f"{NOT_UNIQUE}: else it is not linear in them.")
-    return taken_back(lax.mul(ct, x), x, indices, updates, **params)
+    return gather_from_cotangent(lax.mul(ct, x), x, indices, updates, **params)
 
 
 jvp_rules[scatter_mul_p] = _mul_jvp
-transposes(
+deftranspose(
     scatter_mul_p, _mul_transpose_operand, None, _mul_transpose_updates, bilinear=True
 )
 
 
-jvp_rules[scatter_sub_p] = partial(sum_jvp, scatter_sub_p)
-transposes(
+jvp_rules[scatter_sub_p] = partial(scatter_add_jvp, scatter_sub_p)
+deftranspose(
     scatter_sub_p,
     lambda ct, *_, **__: ct,
     None,
-    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
+    lambda ct, *args, **params: lax.neg(gather_from_cotangent(ct, *args, **params)),
 )
 
-scatter_columns(scatter_sub_p, "sub")
-scatter_columns(scatter_mul_p, "mul")
-scatter_columns(scatter_min_p, "min")
-scatter_columns(scatter_max_p, "max")
+def_scatter_rules(scatter_sub_p, "sub")
+def_scatter_rules(scatter_mul_p, "mul")
+def_scatter_rules(scatter_min_p, "min")
+def_scatter_rules(scatter_max_p, "max")
 
 
 def extreme_jvp(primitive):
@@ -304,10 +308,12 @@ def extreme_jvp(primitive):
         [result] = primitive.bind(*primals, **params)
         if tangents[0] is None and tangents[2] is None:
             return [result], [None]
-        dots = instantiate([x, updates], [tangents[0], tangents[2]])
+        dots = instantiate_tangents([x, updates], [tangents[0], tangents[2]])
         change = change_of_extreme(primals, result, dots, params)
-        args = change, params["dimension_numbers"], promises_of(params)
-        return [result], [scatter_by(scatter_add_p, lax.add, dots[0], indices, *args)]
+        args = change, params["dimension_numbers"], scatter_index_info(params)
+        return [result], [
+            scatter_with_combiner(scatter_add_p, lax.add, dots[0], indices, *args)
+        ]
 
     return rule
 
@@ -321,8 +327,8 @@ def change_of_extreme(primals, result, tangents, params):
 
     def counted(updates):
         zeros, numbers = lax.full_like(x, 0), params["dimension_numbers"]
-        args = zeros, indices, updates, numbers, Promises(mode=params["mode"])
-        return read(scatter_by(scatter_add_p, lax.add, *args))
+        args = zeros, indices, updates, numbers, ScatterIndexInfo(mode=params["mode"])
+        return read(scatter_with_combiner(scatter_add_p, lax.add, *args))
 
     target, one = read(result), lax.full_like(updates, 1)
     zero, entered = lax.full_like(updates, 0), lax.eq(updates, target)

@@ -9,10 +9,10 @@ Reference: ``jax.interpreters.ad``.
 from minijax.arrays.array import shape_rules, typeof
 from minijax.forward_mode.jvp import JVPTrace as JVPTrace
 from minijax.forward_mode.jvp import JVPTracer as JVPTracer
-from minijax.forward_mode.jvp import jvp_rules, linear_rule, partials_rule
+from minijax.forward_mode.jvp import jvp_rules, linear_jvp, partial_derivatives_rule
 from minijax.lax.elementwise import add_any_p as add_jaxvals_p
 from minijax.pytrees.argument_checks import zeros_of_tangent
-from minijax.reverse_mode.backward_pass import Linear, transpose_rules
+from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 
 class Zero:
@@ -29,12 +29,12 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-UndefinedPrimal = Linear
+UndefinedPrimal = UndefinedPrimal
 
 
 def is_undefined_primal(x):
     """Return whether an operand of a transpose rule is one that it is linear in."""
-    return isinstance(x, Linear)
+    return isinstance(x, UndefinedPrimal)
 
 
 def instantiate_zeros(x):
@@ -89,18 +89,18 @@ def defjvp(primitive, *partials):
 
     rules = [partial and without_result(partial) for partial in partials]
     rules = [partial or (lambda *args, **params: None) for partial in rules]
-    jvp_rules[primitive.inner] = partials_rule(primitive.inner, *rules)
+    jvp_rules[primitive.inner] = partial_derivatives_rule(primitive.inner, *rules)
 
 
 def defjvp2(primitive, *partials):
     """Set the jvp rule by functions ``(tangent, result, *primals)``, or None."""
     rules = [partial or (lambda *args, **params: None) for partial in partials]
-    jvp_rules[primitive.inner] = partials_rule(primitive.inner, *rules)
+    jvp_rules[primitive.inner] = partial_derivatives_rule(primitive.inner, *rules)
 
 
 def deflinear2(primitive, transpose_rule):
     """Make a primitive linear in all its operands, and set its transpose rule."""
-    jvp_rules[primitive.inner] = linear_rule(primitive.inner)
+    jvp_rules[primitive.inner] = linear_jvp(primitive.inner)
     primitive_transposes[primitive] = transpose_rule
 
 

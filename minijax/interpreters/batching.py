@@ -7,7 +7,12 @@ Reference: ``jax.interpreters.batching``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import typeof
-from minijax.batching.vmap import elementwise_rule, insert_axis, move_axis, vmap_rules
+from minijax.batching.vmap import (
+    broadcast_batch_dim,
+    move_one_axis,
+    vectorized_rule,
+    vmap_rules,
+)
 
 
 class _FancyBatchers(dict):
@@ -53,7 +58,7 @@ axis_primitive_batchers = _AxisBatchers()
 
 def defvectorized(primitive):
     """Set the rule of a primitive that acts on each element by itself."""
-    vmap_rules[primitive.inner] = elementwise_rule(primitive.inner)
+    vmap_rules[primitive.inner] = vectorized_rule(primitive.inner)
 
 
 def defbroadcasting(primitive):
@@ -75,9 +80,9 @@ def defreducer(primitive):
 
 def broadcast(x, sz, axis, mesh_axis=None):
     """Return an array with a new axis of size `sz`, along which it repeats."""
-    return insert_axis(x, axis, sz)
+    return broadcast_batch_dim(x, axis, sz)
 
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):
     """Return an array with its mapped axis first; if there is none, it repeats."""
-    return broadcast(x, size, 0) if bdim is None else move_axis(x, bdim, 0)
+    return broadcast(x, size, 0) if bdim is None else move_one_axis(x, bdim, 0)

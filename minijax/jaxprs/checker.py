@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import dtype_kind
 from minijax.errors import JaxprTypeError as JaxprTypeError
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
 from minijax.jaxprs.pretty_printer import (
-    Writing,
-    flatten,
+    PrintContext,
+    flat_text,
     jaxprs_in_params,
-    write_eqn,
-    write_jaxpr,
+    pp_eqn,
+    pp_jaxpr,
 )
-from minijax.jaxprs.types import types_of_results
+from minijax.jaxprs.types import infer_out_avals
 
 
 def check_jaxpr(jaxpr: Any) -> None:
@@ -56,11 +56,11 @@ class _Fault(Exception):
 
 
 def _describe(jaxpr, place, why, *variables):
-    writing = Writing(jaxpr)
-    write_jaxpr(jaxpr, writing)  # gives every variable its letter
+    writing = PrintContext(jaxpr)
+    pp_jaxpr(jaxpr, writing)  # gives every variable its letter
     if isinstance(place, tuple):
         number, eqn = place
-        place = f"equation {number}, `{flatten(write_eqn(eqn, writing)).strip()}`"
+        place = f"equation {number}, `{flat_text(pp_eqn(eqn, writing)).strip()}`"
     why = why.format(*[var.spell(writing.names) for var in variables])
     return f"This is no jaxpr: in {place}, {why}.\n\n{jaxpr}"
 
@@ -86,7 +86,7 @@ def _check_eqn(eqn, defined):
     _check_params(eqn.params)
     avals = [atom.aval for atom in eqn.invars]
     try:
-        results = types_of_results(eqn.primitive, avals, eqn.params)
+        results = infer_out_avals(eqn.primitive, avals, eqn.params)
     except Exception as error:
         raise _Fault(f"its shape rule refuses the operands: {_quote(error)}") from error
     expected = [aval.str_short() for aval in results]
@@ -106,7 +106,7 @@ def _quote(error):
 
 def _order_of(number):
     """Return a number for the kind of a number: what is larger does not fit into it."""
-    return "biufc".index(kind_of(np.asarray(number).dtype).replace("h", "f"))
+    return "biufc".index(dtype_kind(np.asarray(number).dtype).replace("h", "f"))
 
 
 def _check_literal(literal):

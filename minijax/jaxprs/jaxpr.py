@@ -13,9 +13,9 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/08_errors.md: JaxprTrace.record (9e18df99).
+# Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
 # Amended in chapters/36_replicas.md:
-#   EquationTrace.fit, EquationTrace.process_primitive, JaxprTrace.__init__ (519524c1).
+#   EquationTrace.fit, EquationTrace.process_primitive, JaxprTrace.__init__ (88292979).
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -26,29 +26,29 @@ import numpy as np
 
 from minijax import lax
 from minijax._registry import Registry
-from minijax.arrays.array import ShapedArray, asarray_impl, held_as, typeof
+from minijax.arrays.array import ShapedArray, as_array_impl, convert_literal, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES
-from minijax.arrays.dtypes import canonicalize_dtype, is_in_force
-from minijax.arrays.numerics import integers
+from minijax.arrays.dtypes import canonicalize_dtype, is_canonical_dtype
+from minijax.arrays.numerics import canonicalize_int_tuple
 from minijax.batching.vmap import MappedAxis
 from minijax.core import (
     Trace,
     Tracer,
+    check_leaked_tracers,
     current_trace,
     impl_rules,
-    lifetime,
-    refuse_dead_tracers,
     set_current_trace,
+    trace_scope,
 )
-from minijax.jaxprs.pretty_printer import Writing, flatten, print_jaxpr, write_eqn
+from minijax.jaxprs.pretty_printer import PrintContext, flat_text, jaxpr_text, pp_eqn
 from minijax.jaxprs.types import (
-    Latest,
-    Origin,
+    AbstractTracer,
+    Hook,
     ShapeDtypeStruct,
-    ValuelessTracer,
-    argument_positions,
+    TraceProvenance,
+    ancestor_argument_positions,
+    infer_out_avals,
     struct_of,
-    types_of_results,
 )
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.argument_checks import check_callable, resolve_argnums
@@ -99,7 +99,7 @@ class JaxprEqn:
     source: object = None
 
     def __repr__(self):
-        return flatten(write_eqn(self, Writing())).rstrip()
+        return flat_text(pp_eqn(self, PrintContext())).rstrip()
 
     def replace(self, **changes):
         """Return a copy in which some attributes are different."""
@@ -114,7 +114,7 @@ def new_eqn(primitive, invars, params):
       invars: list of operands, each a `Var` or a `Literal`.
       params: dictionary of its parameters.
     """
-    avals = types_of_results(primitive, [atom.aval for atom in invars], params)
+    avals = infer_out_avals(primitive, [atom.aval for atom in invars], params)
     return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
 
 
@@ -137,8 +137,8 @@ class _Program:
         return self.pretty_print()
 
     def pretty_print(self, **settings):
-        """Return the text; the settings are those of `print_jaxpr`."""
-        return print_jaxpr(self, **settings)
+        """Return the text; the settings are those of `jaxpr_text`."""
+        return jaxpr_text(self, **settings)
 
 
 class _Closed(_Program):
@@ -192,7 +192,7 @@ class Jaxpr(_Program):
 # Staging: the trace that writes down what a function does, as a jaxpr.
 
 
-class JaxprTracer(ValuelessTracer):
+class JaxprTracer(AbstractTracer):
     """A stand-in for all arrays of one type: it is a variable of the jaxpr.
 
     Attributes:
@@ -208,13 +208,13 @@ class JaxprTracer(ValuelessTracer):
     def provenance(self):
         """Say which function is being written down, and what this value depends on."""
         trace = self._trace
-        positions = argument_positions(self.variable, trace.invars, trace.eqns)
+        positions = ancestor_argument_positions(self.variable, trace.invars, trace.eqns)
         return trace.origin.describe(positions)
 
 
 # What returns, for the trace around a program, a function that changes the operands of
 # each equation; None where there are no devices that differ.
-fitting: Latest = Latest(lambda trace: None)
+result_converter: Hook = Hook(lambda trace: None)
 
 
 class EquationTrace(Trace):
@@ -267,7 +267,7 @@ class Literal:
     @property
     def value(self):
         """The number, with the type that it had when it was written down."""
-        return held_as(self.val, self.aval)
+        return convert_literal(self.val, self.aval)
 
     def __repr__(self):
         return f"Literal({self.val})"
@@ -299,7 +299,9 @@ def converted_literal(eqn):
     if eqn.primitive is not lax.convert_element_type_p:
         return None
     [operand] = eqn.invars
-    stays = not is_in_force(eqn.params["new_dtype"])  # read again, it would be narrower
+    stays = not is_canonical_dtype(
+        eqn.params["new_dtype"]
+    )  # read again, it would be narrower
     if stays or not isinstance(operand, Literal):
         return None
     [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
@@ -315,7 +317,7 @@ class Constants:
     def variable(self, x):
         """Return the variable of an array, or a tracer, that came from outside."""
         if id(x) not in self.found:
-            value = x if isinstance(x, Tracer) else asarray_impl(x)
+            value = x if isinstance(x, Tracer) else as_array_impl(x)
             self.found[id(x)] = Var(typeof(x)), value, x
         return self.found[id(x)][0]
 
@@ -326,7 +328,7 @@ class Constants:
 
 
 # What returns the place in the user's program that is running: an equation's `source`.
-source_finder: Latest = Latest(lambda: None)
+source_info_hook: Hook = Hook(lambda: None)
 
 
 class JaxprTrace(EquationTrace):
@@ -334,13 +336,13 @@ class JaxprTrace(EquationTrace):
 
     Args:
       parent: the trace that was current before; nothing is passed on to it.
-      origin: an `Origin`, for messages.
+      origin: an `TraceProvenance`, for messages.
     """
 
     def __init__(self, parent, origin=None):
         super().__init__(parent)
-        self.fit, self.constants = fitting.value(parent), Constants()
-        self.origin = origin or Origin()
+        self.fit, self.constants = result_converter.value(parent), Constants()
+        self.origin = origin or TraceProvenance()
 
     def atom(self, x):
         """Return what stands for `x` in an equation: a `Var` or a `Literal`."""
@@ -355,12 +357,12 @@ class JaxprTrace(EquationTrace):
         """Keep an equation and its source; convert a literal on the spot."""
         if (literal := converted_literal(eqn)) is not None:
             return [JaxprTracer(self, literal)]
-        eqn.source = source_finder.value()
+        eqn.source = source_info_hook.value()
         return super().record(eqn)
 
     def to_jaxpr(self, outs):
         """Return the jaxpr whose results are `outs`, and the list of its constants."""
-        refuse_dead_tracers("return", outs)
+        check_leaked_tracers("return", outs)
         outvars = [self.atom(out) for out in outs]
         constvars, consts = self.constants.split()
         return Jaxpr(constvars, self.invars, outvars, self.eqns), consts
@@ -372,13 +374,13 @@ def trace_to_jaxpr(fun, avals, origin=None):
     Args:
       fun: function from flat arguments to a list of results.
       avals: `ShapedArray` of each argument.
-      origin: an `Origin`, for messages.
+      origin: an `TraceProvenance`, for messages.
 
     Returns:
       The `Jaxpr`, and the list of values of its `constvars`.
     """
     trace = JaxprTrace(current_trace(), origin)
-    with lifetime(trace):
+    with trace_scope(trace):
         made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
     current_trace()  # who reads it lets go of the trace that has ended
     return made
@@ -454,12 +456,12 @@ def abstractify(x):
             raise
     dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
     axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
-    shape = integers(x.shape, "Shapes")
+    shape = canonicalize_int_tuple(x.shape, "Shapes")
     return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
 
 
 def _stage(name, call):
-    origin = Origin(name, call.fun_name, call.names)
+    origin = TraceProvenance(name, call.fun_name, call.names)
     return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
 
 
@@ -492,7 +494,7 @@ def _flat_call(name, fun, args, kwargs, static_argnums):
     return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
 
 
-class AxisTrace(Trace):
+class AxisEnvTrace(Trace):
     """Gives a name and a size to an axis that no vmap maps, and passes everything on.
 
     Args:
@@ -512,7 +514,7 @@ class AxisTrace(Trace):
 def _named_axes(axis_env):
     trace = current_trace()
     for name, size in axis_env:
-        trace = AxisTrace(trace, MappedAxis(name, size))
+        trace = AxisEnvTrace(trace, MappedAxis(name, size))
     return trace
 
 

@@ -1,8 +1,8 @@
 """Pretty printing: how jaxprs and their variables are written.
 
-A *document* says what is written and where a line may end; `layout` decides where it
-does. A document is a string, a `Break`, a `Nest`, a `Group`, a `Note`, or a tuple of
-documents.
+A *document* says what is written and where a line may end; `format_document` decides
+where it does. A document is a string, a `LineBreak`, a `Nest`, a `Group`, a `Note`, or
+a tuple of documents.
 
 Method: Philip Wadler, "A prettier printer" (2003), in the strict form of Christian
 Lindig's "Strictly pretty" (2000).
@@ -27,7 +27,7 @@ from minijax.core import RuleTable
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Break:
+class LineBreak:
     """A place where a line may end; if it does not, `flat` stands there."""
 
     flat: str = " "
@@ -55,7 +55,7 @@ class Note:
     text: str
 
 
-def join(separator, documents):
+def concat_with_separator(separator, documents):
     """Return one document with `separator` between the given ones."""
     parts = []
     for document in documents:
@@ -63,14 +63,14 @@ def join(separator, documents):
     return tuple(parts)
 
 
-def words_of(document):
+def split_words_doc(document):
     """Yield a document's words, in order, with no line ended."""
     todo = [document]
     while todo:
         match todo.pop():
             case str() as word:
                 yield word
-            case Break(flat):
+            case LineBreak(flat):
                 yield flat
             case Nest(_, inside) | Group(inside):
                 todo.append(inside)
@@ -80,21 +80,21 @@ def words_of(document):
                 todo.extend(reversed(parts))
 
 
-def flatten(document):
+def flat_text(document):
     """Return a document's text with no line ended."""
-    return "".join(words_of(document))
+    return "".join(split_words_doc(document))
 
 
 def fits(document, room):
     """Return whether a document with no line ended has at most `room` letters."""
-    for word in words_of(document):
+    for word in split_words_doc(document):
         room -= len(word)
         if room < 0:
             return False
     return True
 
 
-def layout(document, width=80):
+def format_document(document, width=80):
     """Return a document's text; a group that is wider than `width` ends its lines."""
     lines, notes = [""], defaultdict(list)
     todo = [(0, False, document)]
@@ -105,9 +105,9 @@ def layout(document, width=80):
                 lines[-1] += document
             case Note(text):
                 notes[len(lines) - 1].append(text)
-            case Break() if flat:
+            case LineBreak() if flat:
                 lines[-1] += document.flat
-            case Break():
+            case LineBreak():
                 lines.append(" " * indent)
             case Nest(amount, inside):
                 todo.append((indent + amount, flat, inside))
@@ -135,7 +135,7 @@ def letters(number):
     return (letters(rest) if rest else "") + chr(ord("a") + digit)
 
 
-class Writing:
+class PrintContext:
     """What the parts of one text have in common.
 
     Args:
@@ -163,12 +163,12 @@ def unused_variables(jaxpr):
     return [var for eqn in jaxpr.eqns for var in eqn.outvars if var not in read]
 
 
-def write_uses(atoms, writing, separator=""):
+def pp_vars(atoms, writing, separator=""):
     """Return the document of variables and literals that are read."""
     return _fill([atom.spell(writing.names) for atom in atoms], separator)
 
 
-def write_definitions(variables, writing):
+def pp_binders(variables, writing):
     """Return the document of variables that are defined, with their types."""
     words = [var.spell(writing.names) for var in variables]
     if writing.print_shapes:
@@ -178,28 +178,28 @@ def write_definitions(variables, writing):
 
 
 def _fill(words, separator=""):
-    return Nest(2, Group(join((separator, Group(Break())), words)))
+    return Nest(2, Group(concat_with_separator((separator, Group(LineBreak())), words)))
 
 
 # How a jaxpr is written: definitions, equations, results, in lines of 80 columns.
 
 
-def write_plainly(eqn, writing, params=None):
+def pp_eqn_default(eqn, writing, params=None):
     """Return the document of an equation; `params` are shown in place of its own."""
     params = dict(sorted(eqn.params.items())) if params is None else params
     source = Note(str(eqn.source)) if writing.source_info and eqn.source else ()
-    left = (write_definitions(eqn.outvars, writing), " = ") if eqn.outvars else ()
-    shown, operands = write_params(params, writing), write_uses(eqn.invars, writing)
+    left = (pp_binders(eqn.outvars, writing), " = ") if eqn.outvars else ()
+    shown, operands = write_params(params, writing), pp_vars(eqn.invars, writing)
     return (left, source, eqn.primitive.name, shown, " ", operands)
 
 
 # Rules ``rule(eqn, writing)`` return the document of an equation.
-print_rules = RuleTable("print", default=write_plainly)
+pp_eqn_rules = RuleTable("print", default=pp_eqn_default)
 
 
-def write_eqn(eqn, writing):
+def pp_eqn(eqn, writing):
     """Return the document of an equation, by its primitive's own rule if any."""
-    return print_rules[eqn.primitive](eqn, writing)
+    return pp_eqn_rules[eqn.primitive](eqn, writing)
 
 
 def write_params(params, writing):
@@ -208,17 +208,25 @@ def write_params(params, writing):
         return ()
     values = list(map(write_value, params.values(), repeat(writing)))
     pairs = [(f"{key}=", value) for key, value in zip(params, values)]
-    return Group((Nest(2, ("[", Break(""), join(Break(), pairs))), Break(""), "]"))
+    return Group(
+        (
+            Nest(2, ("[", LineBreak(""), concat_with_separator(LineBreak(), pairs))),
+            LineBreak(""),
+            "]",
+        )
+    )
 
 
 def write_value(value, writing):
     """Return the document of a parameter's value."""
     if isinstance(value, tuple) and value and all(map(_is_jaxpr, value)):
-        jaxprs = join(Break(), [write_value(part, writing) for part in value])
-        return Group((Nest(2, ("(", Break(""), jaxprs)), Break(""), ")"))
+        jaxprs = concat_with_separator(
+            LineBreak(), [write_value(part, writing) for part in value]
+        )
+        return Group((Nest(2, ("(", LineBreak(""), jaxprs)), LineBreak(""), ")"))
     if _is_jaxpr(value):
         jaxpr = _open(value)
-        return writing.shared.get(jaxpr) or write_jaxpr(jaxpr, writing)
+        return writing.shared.get(jaxpr) or pp_jaxpr(jaxpr, writing)
     if isinstance(value, frozenset):
         return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
     return re.sub(r"(?<= at 0x)[0-9a-f]+", lambda m: "X" * len(m[0]), str(value))
@@ -264,7 +272,7 @@ def _write_broadcast_in_dim(eqn, writing):
     """Leave out the shape, which the result's type says, and an empty mapping."""
     dimensions = eqn.params["broadcast_dimensions"]
     shown = {"broadcast_dimensions": dimensions} if dimensions else {}
-    return write_plainly(eqn, writing, shown)
+    return pp_eqn_default(eqn, writing, shown)
 
 
 def _write_dot_general(eqn, writing):
@@ -273,22 +281,24 @@ def _write_dot_general(eqn, writing):
     params = {key: value for key, value in given if value is not None}
     pairs = params["dimension_numbers"]
     params["dimension_numbers"] = tuple(tuple(map(list, pair)) for pair in pairs)
-    return write_plainly(eqn, writing, params)
+    return pp_eqn_default(eqn, writing, params)
 
 
-print_rules[lax.broadcast_in_dim_p] = _write_broadcast_in_dim
-print_rules[lax.dot_general_p] = _write_dot_general
+pp_eqn_rules[lax.broadcast_in_dim_p] = _write_broadcast_in_dim
+pp_eqn_rules[lax.dot_general_p] = _write_dot_general
 
 
-def write_jaxpr(jaxpr, writing):
+def pp_jaxpr(jaxpr, writing):
     """Return the document ``{ lambda … }`` of a jaxpr."""
-    constvars = write_definitions(jaxpr.constvars, writing)
-    invars = write_definitions(jaxpr.invars, writing)
-    eqns = join(Break("; "), list(map(write_eqn, jaxpr.eqns, repeat(writing))))
-    results = write_uses(jaxpr.outvars, writing, ",")
+    constvars = pp_binders(jaxpr.constvars, writing)
+    invars = pp_binders(jaxpr.invars, writing)
+    eqns = concat_with_separator(
+        LineBreak("; "), list(map(pp_eqn, jaxpr.eqns, repeat(writing)))
+    )
+    results = pp_vars(jaxpr.outvars, writing, ",")
     end = ",)" if len(jaxpr.outvars) == 1 else ")"
     head = ("{ lambda ", constvars, "; ", invars, ". let")
-    body = (Nest(2, (Break(), eqns)), Break(), "in (", results, end)
+    body = (Nest(2, (LineBreak(), eqns)), LineBreak(), "in (", results, end)
     return Group((Nest(2, (head, body)), " }"))
 
 
@@ -309,7 +319,7 @@ def subjaxprs(jaxpr: Any) -> list:
     return [sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params)]
 
 
-def print_jaxpr(jaxpr, source_info=False, print_shapes=True, width=80):
+def jaxpr_text(jaxpr, source_info=False, print_shapes=True, width=80):
     """Return the text of a jaxpr, as JAX writes it.
 
     Args:
@@ -319,9 +329,9 @@ def print_jaxpr(jaxpr, source_info=False, print_shapes=True, width=80):
       width: columns after which a line is ended, where it may be.
     """
     shared = shared_jaxprs(jaxpr)
-    writing = Writing(jaxpr, shared, source_info, print_shapes)
+    writing = PrintContext(jaxpr, shared, source_info, print_shapes)
     document = tuple(
-        ("let ", name, " = ", write_jaxpr(sub, writing), " in", Break())
+        ("let ", name, " = ", pp_jaxpr(sub, writing), " in", LineBreak())
         for sub, name in shared.items()
     )
-    return layout((document, write_jaxpr(jaxpr, writing)), width)
+    return format_document((document, pp_jaxpr(jaxpr, writing)), width)

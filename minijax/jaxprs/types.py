@@ -16,14 +16,14 @@ from minijax.arrays.array import ShapedArray, shape_rules, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES, ManualAxisType, Sharding
 from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
-from minijax.batching.vmap import program_primitives
+from minijax.batching.vmap import higher_order_primitives
 from minijax.core import Array, Tracer
 from minijax.errors import TracerArrayConversionError
 
 # What a value that is not there yet can say of itself, in messages.
 
 
-class Origin:
+class TraceProvenance:
     """What a trace writes down: a function, on behalf of a transformation.
 
     Args:
@@ -54,7 +54,7 @@ class Origin:
         return f"This value depends on the argument{plural} {used}."
 
 
-def argument_positions(var, invars, eqns):
+def ancestor_argument_positions(var, invars, eqns):
     """Return the positions of the arguments `invars` that `var` was made from.
 
     Args:
@@ -69,7 +69,7 @@ def argument_positions(var, invars, eqns):
     return [i for i, invar in enumerate(invars) if invar in needed]
 
 
-class ValuelessTracer(Tracer):
+class AbstractTracer(Tracer):
     """A tracer with no array behind it: it has an `aval`, and says where it is from."""
 
     __slots__ = ()
@@ -209,10 +209,10 @@ def struct_of(aval, sharding=None):
 # Type inference: shape rules, and mesh axes along which results vary.
 
 # Primitives whose shape rules know along which axes of a mesh results vary.
-own_manual_axes: set = {psum_p, pmax_p, pmin_p}
+manual_axes_primitives: set = {psum_p, pmax_p, pmin_p}
 
 
-def types_of_results(primitive, avals, params):
+def infer_out_avals(primitive, avals, params):
     """Return the list of a primitive's results' types, as `ShapedArray`.
 
     Args:
@@ -227,7 +227,7 @@ def types_of_results(primitive, avals, params):
     if not [x for x in avals if x.manual_axis_type is not NO_MANUAL_AXES]:
         return outs
     axes = {aval.manual_axis_type for aval in avals} - {NO_MANUAL_AXES}
-    if primitive in own_manual_axes or primitive in program_primitives:
+    if primitive in manual_axes_primitives or primitive in higher_order_primitives:
         return outs
     names = {f: frozenset().union(*[getattr(a, f) for a in axes]) for f in _KINDS}
     joined = NO_MANUAL_AXES.update(**names)
@@ -240,7 +240,7 @@ _KINDS = "varying", "unreduced", "reduced"
 # Single values that higher floors replace by their own.
 
 
-class Latest:
+class Hook:
     """A value that a higher floor replaces by its own; the latest one counts.
 
     A floor that replaces the value of another imports it, so that the highest floor is
@@ -257,4 +257,4 @@ class Latest:
 
 
 # What returns a value with the mesh axes of a variable, or of a type.
-fitted = Latest(lambda x, like: x)
+weak_type_converter = Hook(lambda x, like: x)

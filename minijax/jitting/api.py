@@ -26,82 +26,93 @@ from minijax.arrays.devices import (
     Device,
     Placement,
     default_placement,
+    device_factories,
     devices,
-    finders,
     platforms,
 )
 from minijax.arrays.dtypes import config, float0
-from minijax.arrays.interchange import spot_of
-from minijax.arrays.transfer import brought
-from minijax.core import Array, EvalTrace, current_trace, refuse_dead_tracers, watchers
-from minijax.diagnostics.tracebacks import guarded
-from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
+from minijax.arrays.interchange import placement_or_none
+from minijax.arrays.transfer import transfer_operands
+from minijax.core import (
+    Array,
+    EvalTrace,
+    bind_listeners,
+    check_leaked_tracers,
+    current_trace,
+)
+from minijax.diagnostics.tracebacks import api_boundary
+from minijax.errors import (
+    UnexpectedTracerError,
+    format_for_user,
+    raise_if_out_of_memory,
+)
 from minijax.jaxprs.jaxpr import abstractify, eval_shape_rules
-from minijax.jaxprs.types import Latest
+from minijax.jaxprs.types import Hook
 from minijax.jitting.arguments import (
-    Chosen,
+    ArgSelection,
     DeletedArray,
     DonatedArray,
-    check_given_once,
-    chosen,
-    give_up,
-    memory_given,
-    positional,
+    aliasable_inputs,
+    check_donated_once,
+    donate_operands,
+    execution_placement,
+    parameters_or_none,
+    positional_parameter_names,
     raise_if_donated,
-    signature_of,
-    static_value,
-    taken,
-    warn_of_useless,
-    where_to_run,
+    resolve_argnums_and_argnames,
+    static_key_of,
+    take_donated_buffers,
+    warn_unusable_donations,
 )
 from minijax.jitting.compilation import (
     UNSPECIFIED,
     backends,
+    cache_miss_hook,
+    call_sharding_params,
     check_shardings,
+    compile_cached,
     compile_context,
-    compiled,
-    note_miss,
-    place_of_leaf,
-    program_of,
-    program_placed,
-    programs_of,
-    shardings_of_call,
+    program_sharding_hook,
+    sharding_of_leaf,
+    trace_cache_of,
+    trace_call,
 )
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.stages import (
     Traced,
     Wrapped,
     check_compiler_options,
-    numpy_if_empty,
+    float0_to_numpy,
 )
 from minijax.pytrees.api_util import FlatCall, argument_names
 from minijax.pytrees.argument_checks import check_callable
-from minijax.pytrees.registry import differences
+from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import (
-    cache_by_object,
-    caches,
-    once_of,
+    all_caches,
+    cache_for_object,
     trace_context,
-    traced_switches,
+    trace_context_switches,
+    weakref_cache,
 )
 from minijax.typing import P, R
 
 # Functions that are written down once, and run as programs from then on.
 
 
-class Options(NamedTuple):
+class JitOptions(NamedTuple):
     """How a function is jitted.
 
     Attributes:
-      static, donate: the `Chosen` arguments that are static, and that are donated.
+      static, donate: the `ArgSelection` arguments that are static, and that are
+        donated.
       labels: names of the positional parameters.
       params: parameters of `jit_p`.
       in_shardings, out_shardings: trees of shardings, from `check_shardings`.
     """
 
-    static: Chosen = Chosen()
-    donate: Chosen = Chosen()
+    static: ArgSelection = ArgSelection()
+    donate: ArgSelection = ArgSelection()
     labels: tuple = ()
     params: dict = {}
     in_shardings: Any = UNSPECIFIED
@@ -110,7 +121,7 @@ class Options(NamedTuple):
     def sort(self, args, kwargs):
         """Return the varying arguments as a pair, and the static ones.
 
-        The static ones are pairs of a name and a `Static`.
+        The static ones are pairs of a name and a `StaticKey`.
         """
         if not (self.static.nums or self.static.names):
             return (args, kwargs), ()
@@ -119,7 +130,7 @@ class Options(NamedTuple):
         named = {k: kwargs[k] for k in kwargs if k not in self.static.names}
         pairs = [(self.label(i), args[i]) for i in fixed]
         pairs += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static.names]
-        return (varying, named), tuple([(k, static_value(k, x)) for k, x in pairs])
+        return (varying, named), tuple([(k, static_key_of(k, x)) for k, x in pairs])
 
     def label(self, i):
         """Return the name of the argument at a position."""
@@ -182,7 +193,7 @@ def call_context():
     return context
 
 
-class PreparedCall:
+class CacheEntry:
     """A program, and all that a call of it needs.
 
     Attributes:
@@ -204,7 +215,7 @@ class PreparedCall:
         self._build = itemgetter(0) if alone else self._unflatten
 
     def _unflatten(self, outs):
-        return self.program.out_tree.unflatten(map(numpy_if_empty, outs))
+        return self.program.out_tree.unflatten(map(float0_to_numpy, outs))
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
@@ -214,12 +225,12 @@ class PreparedCall:
         if self.placement is None:
             self.settle(operands)
         if self.moves:
-            operands = brought(operands, self.placement.device)
+            operands = transfer_operands(operands, self.placement.device)
         if self.gives:
-            check_given_once(self.given, operands)
-        if watchers:
+            check_donated_once(self.given, operands)
+        if bind_listeners:
             outs = jit_p.bind(*operands, **self.params)
-            outs = give_up(self.given, operands, outs) if self.gives else outs
+            outs = donate_operands(self.given, operands, outs) if self.gives else outs
         else:
             outs = self._evaluate(operands)
         return self._build(outs)
@@ -235,24 +246,24 @@ class PreparedCall:
           ValueError: if operands that matter are committed to different devices.
         """
         labels = names and ["a value from outside"] * len(self.program.captured) + names
-        self.places = tuple(map(spot_of, operands))
-        self.placement = where_to_run(self.params, self.places, labels)
+        self.places = tuple(map(placement_or_none, operands))
+        self.placement = execution_placement(self.params, self.places, labels)
         devices = {place.joint.device for place in self.places if place}
         self.moves = not devices <= {self.placement.device}
 
     def _evaluate(self, operands):
         """Do what binding the call would do in the end."""
-        refuse_dead_tracers(jit_p, operands)
+        check_leaked_tracers(jit_p, operands)
         warm = self.executable is not None
         if self.executable is None:
             params = self.params
             choices = params.get("backend"), params["name"], self.given, self.placement
-            closed = program_placed.value(params["jaxpr"], params)
-            self.executable = compiled(closed, *choices)
+            closed = program_sharding_hook.value(params["jaxpr"], params)
+            self.executable = compile_cached(closed, *choices)
         try:
             if not self.gives:
                 return self.executable(*operands)
-            return self.executable(*taken(self.given, operands))
+            return self.executable(*take_donated_buffers(self.given, operands))
         except MemoryError as error:
             raise_if_out_of_memory(self.program.name, error)
             raise
@@ -282,25 +293,25 @@ def take_apart(args, kwargs):
     return leaves, (names, tuple(trees))
 
 
-def places_of(leaves, default):
+def placements_of_leaves(leaves, default):
     """Return the placement of each array, or None if it is `default` for all."""
     for leaf in leaves:
         if type(leaf) is ArrayImpl and leaf.placement is not default:
-            return tuple(map(spot_of, leaves))
+            return tuple(map(placement_or_none, leaves))
     return None
 
 
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
-    @guarded
+    @api_boundary
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 
         Leaves of the arguments may be `ShapeDtypeStruct`.
         """
         call, statics = self._flat_call(args, kwargs, abstractify)
-        program = program_of(call, statics)
+        program = trace_call(call, statics)
         if program.captured:
             raise UnexpectedTracerError(
                 f"{program.name} uses values of a transformation around it, "
@@ -316,16 +327,16 @@ class Inspectable:
             keep_unused=self._options.params.get("keep_unused", False),
             backend=self._options.params.get("backend"),
             device=self._options.params.get("device"),
-            places=tuple(map(place_of_leaf, call.leaves)),
-            shardings=tuple(shardings_of_call(self._options, call, program).items()),
+            places=tuple(map(sharding_of_leaf, call.leaves)),
+            shardings=tuple(call_sharding_params(self._options, call, program).items()),
         )
 
-    @guarded
+    @api_boundary
     def lower(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
-    @guarded
+    @api_boundary
     def eval_shape(self, /, *args, **kwargs):
         """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
         return self.trace(*args, **kwargs).out_info
@@ -333,7 +344,7 @@ class Inspectable:
     def clear_cache(self):
         """Forget the programs of this function."""
         self._lane.clear()
-        programs_of(self._kept_by).clear()
+        trace_cache_of(self._kept_by).clear()
 
     def _cache_size(self):
         return len(self._lane.values)
@@ -348,7 +359,7 @@ class Inspectable:
         return type(self), (self._fun, self._options)
 
 
-_lanes = cache_by_object()
+_lanes = weakref_cache()
 
 
 def _may_be_kept(fun):
@@ -365,14 +376,14 @@ class JitFunction(Inspectable):
 
     Args:
       fun: the function.
-      options: its `Options`.
+      options: its `JitOptions`.
     """
 
     def __init__(self, fun, options):
         update_wrapper(self, fun)
         self._fun, self._options = fun, options
         self._kept_by = fun if _may_be_kept(fun) else partial(fun)
-        self._lane = once_of(_lanes, self)
+        self._lane = cache_for_object(_lanes, self)
 
     def __call__(self, /, *args, **kwargs):
         try:
@@ -382,14 +393,14 @@ class JitFunction(Inspectable):
             varying, statics = self._options.sort(args, kwargs)
             leaves, structure = take_apart(*varying)
             avals = self._avals(leaves, args, kwargs)
-            places = places_of(leaves, context.placement)
+            places = placements_of_leaves(leaves, context.placement)
             key = structure, avals, statics, context, places
             prepared = self._lane.values.get(key)
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
             return self._run(prepared, leaves, args, kwargs)
         except Exception as error:
-            present(error)
+            format_for_user(error)
             raise
 
     def _run(self, prepared, leaves, args, kwargs):
@@ -415,17 +426,19 @@ class JitFunction(Inspectable):
 
     def _prepare(self, key, args, kwargs):
         call, statics = self._flat_call(args, kwargs)
-        program = program_of(call, statics)
+        program = trace_call(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        params |= self._options.params | shardings_of_call(self._options, call, program)
+        params |= self._options.params | call_sharding_params(
+            self._options, call, program
+        )
         given = donated
         if any(donated):
             params["donated_invars"] = donated
-            given = memory_given(program.closed, donated, "keep_unused" in params)
+            given = aliasable_inputs(program.closed, donated, "keep_unused" in params)
             if isinstance(current_trace(), EvalTrace):
-                warn_of_useless(program.closed, donated, given)
-        prepared = PreparedCall(program, params, given)
+                warn_unusable_donations(program.closed, donated, given)
+        prepared = CacheEntry(program, params, given)
         if isinstance(current_trace(), EvalTrace):
             prepared.settle(program.captured + call.leaves, call.names())
         if not program.captured:
@@ -436,7 +449,7 @@ class JitFunction(Inspectable):
 eval_shape_rules[JitFunction] = JitFunction.eval_shape  # it knows of shardings
 
 # The class of jitted functions that `jit` makes.
-jit_kind = Latest(JitFunction)
+jit_function_class = Hook(JitFunction)
 
 
 # jit: a function as a program; and the switches of all jitted functions.
@@ -533,9 +546,13 @@ def jit(
     if fun is _no_function:
         return partial(jit, **settings)
     check_callable(fun)
-    parameters = signature_of(fun)
-    static = chosen("static", parameters, static_argnums, static_argnames)
-    donate = chosen("donate", parameters, donate_argnums, donate_argnames)
+    parameters = parameters_or_none(fun)
+    static = resolve_argnums_and_argnames(
+        "static", parameters, static_argnums, static_argnames
+    )
+    donate = resolve_argnums_and_argnames(
+        "donate", parameters, donate_argnums, donate_argnames
+    )
     _check_apart(static, donate)
     wanted = [
         check_shardings("in_shardings", in_shardings),
@@ -545,8 +562,10 @@ def jit(
     given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
     given["device"] = device
     params = {name: value for name, value in given.items() if value}
-    labels = tuple(positional(parameters or []))
-    return jit_kind.value(fun, Options(static, donate, labels, params, *wanted))
+    labels = tuple(positional_parameter_names(parameters or []))
+    return jit_function_class.value(
+        fun, JitOptions(static, donate, labels, params, *wanted)
+    )
 
 
 def _check_apart(static, donate):
@@ -575,7 +594,7 @@ def _place(device, backend, in_shardings, out_shardings):
         )
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"jit takes a device of minijax.devices(), not {device!r}.")
-    if backend in platforms or backend in finders:
+    if backend in platforms or backend in device_factories:
         return devices(backend)[0], backend if backend in backends else None
     return device, backend
 
@@ -619,7 +638,7 @@ def clear_caches() -> None:
 
     Reference: ``jax.clear_caches``.
     """
-    for cache in caches:
+    for cache in all_caches:
         for reference in cache.keyrefs():
             key = reference()
             if key is not None and (once := cache.get(key)):
@@ -655,7 +674,7 @@ def _log(text):
     logging.getLogger(_LOGGER).warning(text)
 
 
-note_miss.value = log_reason
+cache_miss_hook.value = log_reason
 
 
 def reason_of(call, key, once):
@@ -663,7 +682,7 @@ def reason_of(call, key, once):
 
     Args:
       call: a `FlatCall`.
-      key: the `Key` of the program that is wanted.
+      key: the `TraceKey` of the program that is wanted.
       once: the `Once` with the programs that there are.
     """
     known = [old for old in [*once.values] if old.hoist == key.hoist]
@@ -706,7 +725,7 @@ def _distance(key, old):
 def changes(call, key, old):
     """Return what is different between a call's key and another one, as clauses."""
     return [
-        *_pairs("the switch ", traced_switches, key.switches, old.switches),
+        *_pairs("the switch ", trace_context_switches, key.switches, old.switches),
         *_axis_changes(key.axes, old.axes),
         *_static_changes(dict(key.statics), dict(old.statics)),
         *(_tree_changes(call, key, old) or _aval_changes(call, key, old)),
@@ -781,7 +800,7 @@ def _places(call, trees):
     leaves = [0] * len(call.args), dict.fromkeys(call.kwargs, 0)
     names = argument_names(call.fun, *leaves, call.argnums)
     for name, value, tree in zip(names, values, trees):
-        for line in differences(tree, value, exact=True, name=name):
+        for line in structure_differences(tree, value, exact=True, name=name):
             place, _, what = line.removeprefix("at ").partition(": expected ")
             before, _, now = what.partition(", got ")
             yield _changed(f"the structure of its argument {place}", before, now)

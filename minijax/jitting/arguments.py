@@ -13,35 +13,39 @@ from typing import NamedTuple
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.devices import default_placement
-from minijax.arrays.interchange import apart
-from minijax.arrays.numerics import as_integer
-from minijax.core import Tracer, methods
-from minijax.diagnostics.tracebacks import guarded
+from minijax.arrays.interchange import incommensurate_devices_error
+from minijax.arrays.numerics import operator_index
+from minijax.core import Tracer, tracer_methods
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
-from minijax.jitting.compilation import UNSPECIFIED, agreed, wishes_inside
-from minijax.rematerialization.caching import key_of_value
-from minijax.rematerialization.jaxpr_transforms import prune
+from minijax.jitting.compilation import (
+    UNSPECIFIED,
+    common_placement,
+    device_constraints,
+)
+from minijax.rematerialization.caching import cache_key_of_value
+from minijax.rematerialization.jaxpr_transforms import dce_all_outputs
 
 # Static and donated arguments: what a user chose by number or by name.
 
 
-class Static:
+class StaticKey:
     """A value in a key: equal to others of the same type, and equal in all its parts.
 
     Python's 1, 1.0 and True are equal and have one hash, and so are 0.0 and -0.0; as
-    keys they differ. See `key_of_value`.
+    keys they differ. See `cache_key_of_value`.
     """
 
     __slots__ = "key", "value"
 
     def __init__(self, value):
-        self.value, self.key = value, key_of_value(value)
+        self.value, self.key = value, cache_key_of_value(value)
 
     def __hash__(self):
         return hash(self.key)
 
     def __eq__(self, other):
-        if self is other or not isinstance(other, Static):
+        if self is other or not isinstance(other, StaticKey):
             return self is other
         try:
             return self.key == other.key
@@ -55,8 +59,8 @@ class Static:
         return repr(self.value)
 
 
-def static_value(name, value):
-    """Return the `Static` of an argument.
+def static_key_of(name, value):
+    """Return the `StaticKey` of an argument.
 
     Raises:
       ValueError: if it has no hash.
@@ -69,10 +73,10 @@ def static_value(name, value):
             f"{name} is {value!r} of type {type(value).__name__}. Give a tuple instead "
             "of a list, or do not make this argument static."
         ) from error
-    return Static(value)
+    return StaticKey(value)
 
 
-class Chosen(NamedTuple):
+class ArgSelection(NamedTuple):
     """Some arguments of a function.
 
     Attributes:
@@ -93,12 +97,12 @@ BY_POSITION = inspect.Parameter.POSITIONAL_ONLY
 IN_BOTH_WAYS = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def positional(parameters):
+def positional_parameter_names(parameters):
     """Return the names of the parameters that may be given by position."""
     return [p.name for p in _kinds(parameters, BY_POSITION, IN_BOTH_WAYS)]
 
 
-def signature_of(fun):
+def parameters_or_none(fun):
     """Return the list of a function's parameters, or None if they are unknown."""
     try:
         return list(inspect.signature(fun).parameters.values())
@@ -106,8 +110,8 @@ def signature_of(fun):
         return None
 
 
-def chosen(kind, parameters, argnums, argnames):
-    """Return the `Chosen` arguments; of names and numbers each follows from the other.
+def resolve_argnums_and_argnames(kind, parameters, argnums, argnames):
+    """Return the `ArgSelection`; of names and numbers each follows from the other.
 
     Args:
       kind: what they are chosen for, such as ``"static"``, for messages.
@@ -121,7 +125,7 @@ def chosen(kind, parameters, argnums, argnames):
     """
     nums = argnums
     if nums is not None:
-        nums = [as_integer(num, f"{kind}_argnums") for num in _several(argnums)]
+        nums = [operator_index(num, f"{kind}_argnums") for num in _several(argnums)]
     names = None if argnames is None else _strings(f"{kind}_argnames", argnames)
     if parameters is not None and nums is not None:
         nums = _check_nums(kind, parameters, nums)
@@ -132,7 +136,7 @@ def chosen(kind, parameters, argnums, argnames):
         nums = [i for i, name in both if name in (names or ())]
     if names is None:
         names = [name for i, name in both if i in nums]
-    return Chosen(tuple(nums), frozenset(names))
+    return ArgSelection(tuple(nums), frozenset(names))
 
 
 def _strings(option, argnames):
@@ -164,7 +168,7 @@ def _either_way(parameters):
 def _check_nums(kind, parameters, nums):
     if _kinds(parameters, inspect.Parameter.VAR_POSITIONAL):
         return nums
-    count = len(positional(parameters))
+    count = len(positional_parameter_names(parameters))
     for num in nums:
         if not -count <= num < count:
             raise ValueError(
@@ -214,7 +218,7 @@ class DonatedArray(DeletedArray):
     why = "It was given to a program by donate_argnums or donate_argnames."
 
 
-def delete(x):
+def delete_array(x):
     """Give up the numbers of an array, and their memory."""
     lose(x, DeletedArray)
 
@@ -246,10 +250,12 @@ def raise_if_donated(error, warm):
         raise ValueError(f"{words} {error}") from None
 
 
-methods.update(delete=guarded(delete), is_deleted=guarded(is_deleted))
+tracer_methods.update(
+    delete=api_boundary(delete_array), is_deleted=api_boundary(is_deleted)
+)
 
 
-def memory_given(closed, donated, keep_unused=False):
+def aliasable_inputs(closed, donated, keep_unused=False):
     """Return for each input of a program whether a result takes its memory.
 
     That is a result of the same shape and dtype; each takes that of one input.
@@ -259,7 +265,7 @@ def memory_given(closed, donated, keep_unused=False):
       donated: for each input whether it is donated.
       keep_unused: whether inputs that are not needed count as well.
     """
-    _, needed = prune(closed)
+    _, needed = dce_all_outputs(closed)
     wanted, given = [(aval.shape, aval.dtype) for aval in closed.out_avals], []
     for flag, need, aval in zip(donated, needed, closed.in_avals, strict=True):
         kind = aval.shape, aval.dtype
@@ -269,7 +275,7 @@ def memory_given(closed, donated, keep_unused=False):
     return tuple(given)
 
 
-def warn_of_useless(closed, donated, given):
+def warn_unusable_donations(closed, donated, given):
     """Warn of inputs that are donated, and whose memory no result takes."""
     triples = zip(closed.in_avals, donated, given)
     useless = [str(aval) for aval, donate, taken in triples if donate and not taken]
@@ -281,7 +287,7 @@ def warn_of_useless(closed, donated, given):
         )
 
 
-def check_given_once(given, operands):
+def check_donated_once(given, operands):
     """Raise if an array is given up, and an operand of the same call besides."""
     ids = [id(x) for x in operands if isinstance(x, ArrayImpl)]
     for flag, x in zip(given, operands):
@@ -292,7 +298,7 @@ def check_given_once(given, operands):
             )
 
 
-def give_up(given, operands, outs):
+def donate_operands(given, operands, outs):
     """Delete the operands that are given up, and return the results.
 
     A result may be one of these operands; it gets a handle of its own.
@@ -309,7 +315,7 @@ def give_up(given, operands, outs):
     return outs
 
 
-def taken(given, operands):
+def take_donated_buffers(given, operands):
     """Give operands up; return handles of their buffers that nobody else has.
 
     A program that fails, or is interrupted, has perhaps written over some of them.
@@ -319,14 +325,14 @@ def taken(given, operands):
         ArrayImpl(x._buffer, x.aval, x.placement) if flag else x
         for flag, x in zip(arrays, operands)
     ]
-    give_up(given, operands, [])
+    donate_operands(given, operands, [])
     return ours
 
 
 # Where a program runs: on the device of the arguments that matter.
 
 
-def where_to_run(params, places, labels=None):
+def execution_placement(params, places, labels=None):
     """Return the `Placement` of a program and its results.
 
     Args:
@@ -349,11 +355,13 @@ def where_to_run(params, places, labels=None):
     found = [place.joint for place in places if place and place.committed]
     committed = {place.devices: place for place in reversed(found)}
     if len(committed) > 1:
-        raise apart(name, closed.in_avals, places, labels)
-    wishes = [(label_of(closed, name, places, labels), x) for x in committed.values()]
+        raise incommensurate_devices_error(name, closed.in_avals, places, labels)
+    wishes = [
+        (argument_label(closed, name, places, labels), x) for x in committed.values()
+    ]
     outs = asked_for(params.get("out_shardings"), [None] * len(closed.out_avals))
     wishes += [("explicit output sharding", place) for place in outs if place]
-    return agreed(wishes + wishes_inside(closed)) or default_placement()
+    return common_placement(wishes + device_constraints(closed)) or default_placement()
 
 
 def refuse_contradictions(shardings, places, closed, labels):
@@ -372,7 +380,7 @@ def refuse_contradictions(shardings, places, closed, labels):
             )
 
 
-def label_of(closed, name, places, labels):
+def argument_label(closed, name, places, labels):
     """Return what messages say of the first operand that is committed."""
     i = next(i for i, place in enumerate(places) if place and place.committed)
     aval, label = closed.in_avals[i], labels[i] if labels else f"args[{i}]"
@@ -395,4 +403,4 @@ def asked_for(shardings, places):
 
 def needs(closed):
     """Return for each input of a program whether a result needs it."""
-    return prune(closed)[1]
+    return dce_all_outputs(closed)[1]

@@ -15,40 +15,44 @@ from itertools import repeat
 from typing import NamedTuple
 
 from minijax._registry import Registry
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
-from minijax.arrays.devices import Sharding, completions, default_placement
+from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer
+from minijax.arrays.devices import Sharding, default_placement, sharding_converters
 from minijax.arrays.dtypes import config
-from minijax.arrays.interchange import ids_of, placement_of, spot_of
-from minijax.arrays.transfer import brought
-from minijax.batching.vmap import program_primitives
+from minijax.arrays.interchange import device_ids, placement_of, placement_or_none
+from minijax.arrays.transfer import transfer_operands
+from minijax.batching.vmap import higher_order_primitives
 from minijax.core import (
     EvalTrace,
     Primitive,
     Tracer,
+    check_leaked_tracers,
     current_trace,
-    lifetime,
-    refuse_dead_tracers,
     set_current_trace,
+    trace_scope,
 )
-from minijax.diagnostics.tracebacks import readers
-from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Origin, eval_jaxpr
+from minijax.diagnostics.tracebacks import source_line_readers
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, TraceProvenance, eval_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Latest, ShapeDtypeStruct, struct_of
+from minijax.jaxprs.types import Hook, ShapeDtypeStruct, struct_of
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import PyTreeDef, tree_map
 from minijax.rematerialization.caching import (
-    Once,
-    cache_by_object,
-    once_of,
-    remembered,
+    KeyedCache,
+    cache_for_object,
     trace_context,
+    weakref_cache,
+    weakref_memoize,
 )
-from minijax.rematerialization.jaxpr_transforms import only, partition, prune
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_all_outputs,
+    partition_list,
+    select_where,
+)
 
 # The tracing cache: functions of trees as programs, each made once for its key.
 
 
-class Key(NamedTuple):
+class TraceKey(NamedTuple):
     """What a program depends on, besides the function.
 
     Attributes:
@@ -56,7 +60,7 @@ class Key(NamedTuple):
       avals: the abstract values of their leaves.
       statics: pairs of a name and a `Static`.
       hoist: whether constants are inputs.
-      switches: the values of `traced_switches`.
+      switches: the values of `trace_context_switches`.
       axes: the named axes around, each a `MappedAxis`.
     """
 
@@ -68,7 +72,7 @@ class Key(NamedTuple):
     axes: tuple
 
 
-class Program(NamedTuple):
+class TracedProgram(NamedTuple):
     """A user's function, traced.
 
     Attributes:
@@ -86,11 +90,11 @@ class Program(NamedTuple):
 
 def _closed(call, key, jaxpr, consts):
     captures = [key.hoist or isinstance(const, Tracer) for const in consts]
-    constvars, lifted = partition(captures, jaxpr.constvars)
-    values, captured = partition(captures, consts)
+    constvars, lifted = partition_list(captures, jaxpr.constvars)
+    values, captured = partition_list(captures, consts)
     jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
     closed = ClosedJaxpr(jaxpr, values)
-    return Program(closed, captured, call.out_tree, name_of_program(call.fun))
+    return TracedProgram(closed, captured, call.out_tree, name_of_program(call.fun))
 
 
 def name_of_program(fun):
@@ -99,20 +103,20 @@ def name_of_program(fun):
     return getattr(inner, "__name__", "<unnamed function>")
 
 
-_programs = cache_by_object()
-note_miss = Latest(lambda call, key, once: None)  # is told of each miss
+_programs = weakref_cache()
+cache_miss_hook = Hook(lambda call, key, once: None)  # is told of each miss
 
 
-def programs_of(fun):
-    """Return the `Once` with the programs of a function, by `Key`."""
+def trace_cache_of(fun):
+    """Return the `KeyedCache` with the programs of a function, by `TraceKey`."""
     try:
-        return once_of(_programs, fun)
+        return cache_for_object(_programs, fun)
     except TypeError:  # it has no hash, or no weak references
-        return Once()
+        return KeyedCache()
 
 
-def program_of(call, statics=(), hoist=False):
-    """Return the `Program` of a call; it is made once for each kind of arguments.
+def trace_call(call, statics=(), hoist=False):
+    """Return the `TracedProgram` of a call; it is made once for each kind of arguments.
 
     A program that has picked up tracers of the transformations around is right for them
     alone, and not kept.
@@ -122,16 +126,16 @@ def program_of(call, statics=(), hoist=False):
       statics: pairs of a name and a `Static` on which the program depends.
       hoist: whether all constants become inputs, not only tracers.
     """
-    once = programs_of(call.fun)
-    key = Key(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
+    once = trace_cache_of(call.fun)
+    key = TraceKey(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
     if (program := once.values.get(key)) is not None:
         return program
     with once.turn(key):
         if (program := once.values.get(key)) is None:
-            note_miss.value(call, key, once)
-            origin = Origin(call.name, call.fun_name, call.names)
+            cache_miss_hook.value(call, key, once)
+            origin = TraceProvenance(call.name, call.fun_name, call.names)
             trace = JaxprTrace(current_trace(), origin)
-            with lifetime(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
+            with trace_scope(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
                 outs = call.__call__(*map(trace.new_input, call.avals))
                 jaxpr, consts = trace.to_jaxpr(outs)
             current_trace()  # who reads it lets go of the trace that has ended
@@ -141,7 +145,7 @@ def program_of(call, statics=(), hoist=False):
     return program
 
 
-readers.add(program_of, keeps=True)
+source_line_readers.add(trace_call, keeps=True)
 
 
 # The class of the primitive `jit`: a call may be asked to vanish.
@@ -155,7 +159,7 @@ class JitPrimitive(Primitive):
         trace = current_trace()
         if params.get("inline") and isinstance(trace, JaxprTrace):
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-        refuse_dead_tracers(self, args)
+        check_leaked_tracers(self, args)
         return trace.process_primitive(self, args, {"jaxpr": jaxpr, **params})
 
 
@@ -199,8 +203,8 @@ def _leaf_of(option, leaf):
         return UNSPECIFIED
     if isinstance(leaf, Sharding):
         return leaf
-    if type(leaf) in completions:
-        return completions[type(leaf)](option, leaf)
+    if type(leaf) in sharding_converters:
+        return sharding_converters[type(leaf)](option, leaf)
     raise TypeError(
         f"{option} leaf specifications are expected to be Shardings or None, but got "
         f"{leaf} of type {type(leaf).__name__}. The sharding of a device is "
@@ -251,7 +255,7 @@ def sharding_params(**shardings):
 _SHARDINGS = "in_shardings", "out_shardings"
 
 
-def devices_asked(params):
+def requested_devices(params):
     """Yield the devices that the parameters of a call ask for."""
     if params.get("device"):
         yield params["device"]
@@ -261,7 +265,7 @@ def devices_asked(params):
                 yield sharding.placement.device
 
 
-def on_one_device(params):
+def with_single_device(params):
     """Return parameters of a call that names its device instead of its shardings.
 
     A transformed call has other operands and results, and runs where the call would.
@@ -269,27 +273,29 @@ def on_one_device(params):
     if not any(name in params for name in _SHARDINGS):
         return params
     rest = {name: params[name] for name in params if name not in _SHARDINGS}
-    return rest | {"device": next(devices_asked(params))}
+    return rest | {"device": next(requested_devices(params))}
 
 
-@remembered
-def wishes_inside(closed):
+@weakref_memoize
+def device_constraints(closed):
     """Return where calls inside have to run: pairs of a text and a `Placement`."""
     return [*dict.fromkeys(_wishes_in(closed.jaxpr, set()))]
 
 
 # By primitive: functions of its parameters that return the devices it asks for.
-device_askers: dict = Registry()
+device_constraint_rules: dict = Registry()
 
 # What returns a program that brings operands and results where parameters of its call
 # say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
-program_placed = Latest(lambda closed, params: closed)
+program_sharding_hook = Hook(lambda closed, params: closed)
 
 
 def _wishes_in(jaxpr, seen):
     for eqn in jaxpr.eqns:
-        calls = eqn.primitive in program_primitives
-        ask = device_askers.get(eqn.primitive, devices_asked if calls else None)
+        calls = eqn.primitive in higher_order_primitives
+        ask = device_constraint_rules.get(
+            eqn.primitive, requested_devices if calls else None
+        )
         for device in ask(eqn.params) if ask else ():
             yield f"{eqn.primitive} inside jit", device.committed
         for inner in jaxprs_in_params(eqn.params) if calls else ():
@@ -298,7 +304,7 @@ def _wishes_in(jaxpr, seen):
                 yield from _wishes_in(inner, seen)
 
 
-def agreed(wishes):
+def common_placement(wishes):
     """Return the `Placement` that all wishes name, or None if there is no wish.
 
     Args:
@@ -312,26 +318,26 @@ def agreed(wishes):
         if placement is not None and placement.devices != place.devices:
             raise ValueError(
                 f"Received incompatible devices for jitted computation. Got {first} "
-                f"with {ids_of(placement)} and {wish} with {ids_of(place)}. Name one "
-                "device, or leave the sharding out."
+                f"with {device_ids(placement)} and {wish} with {device_ids(place)}. "
+                "Name one device, or leave the sharding out."
             )
         if placement is None:
             first, placement = wish, place
     return placement and placement.joint
 
 
-def with_wishes_inside(placement, name, *programs):
+def constrained_placement(placement, name, *programs):
     """Return where programs run: at a placement, unless calls in them ask for another.
 
     Raises:
       ValueError: if calls ask for another device than one that is committed.
     """
     wishes = [(f"an argument of {name}", placement)] if placement.committed else []
-    inside = [wish for closed in programs for wish in wishes_inside(closed)]
-    return agreed(wishes + inside) or placement
+    inside = [wish for closed in programs for wish in device_constraints(closed)]
+    return common_placement(wishes + inside) or placement
 
 
-def shardings_of_call(options, call, program):
+def call_sharding_params(options, call, program):
     """Return the parameters of a call that say where it is to be, a dictionary."""
     if options.in_shardings is options.out_shardings is UNSPECIFIED:
         return {}
@@ -341,11 +347,11 @@ def shardings_of_call(options, call, program):
     return sharding_params(in_shardings=outside + wanted, out_shardings=results)
 
 
-def place_of_leaf(x):
+def sharding_of_leaf(x):
     """Return the placement of an array, or the one that a `ShapeDtypeStruct` names."""
     if isinstance(x, ShapeDtypeStruct):
         return x.sharding and x.sharding.placement
-    return spot_of(x)
+    return placement_or_none(x)
 
 
 def structs_of(avals, shardings):
@@ -381,7 +387,11 @@ class Interpreter:
     def __call__(self, *args):
         """Return the list of results."""
         inside = config.override("minijax_backend", "interpreter")
-        with set_current_trace(EvalTrace()), inside, on_device_of(self.placement):
+        with (
+            set_current_trace(EvalTrace()),
+            inside,
+            default_device_scope(self.placement),
+        ):
             outs = eval_jaxpr(self.jaxpr, self.consts, *args)
         return [_typed(*pair, self.placement) for pair in zip(outs, self.out_avals)]
 
@@ -390,31 +400,31 @@ backends["interpreter"] = Interpreter
 
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
-default_backend = Latest("interpreter")
+default_backend = Hook("interpreter")
 # By platform; the interpreter serves all.
 default_backends = Registry({"cpu": default_backend})
 
 # What returns the kind of processor that code is made for, as a switch names it.
-processor: Latest = Latest(lambda: None)
+native_backend_hook: Hook = Hook(lambda: None)
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
-dialects: dict = Registry()
+text_formats: dict = Registry()
 
 # What a program means: a function of a `ClosedJaxpr` that returns the one to be run.
-canonical: Latest = Latest(lambda closed: closed)
+canonicalization_hook: Hook = Hook(lambda closed: closed)
 
 
 def _typed(x, aval, placement):
     """Return a result as an array; one that is a literal is as weak as it was."""
-    x = asarray_impl(x)
+    x = as_array_impl(x)
     placement = placement or x.placement
     if x.aval == aval and x.placement is placement:
         return x
     return ArrayImpl(asbuffer(x, placement.device), aval, placement)
 
 
-def on_device_of(placement):
+def default_device_scope(placement):
     """Return a context manager inside which new arrays are on the same device."""
     if placement is None or placement.device is default_placement().device:
         return nullcontext()
@@ -444,12 +454,12 @@ def backend_name(name=None, platform=None):
 
 def compile_context():
     """Return what compiling depends on, besides the program."""
-    return config.minijax_backend, config.jax_enable_x64, processor.value()
+    return config.minijax_backend, config.jax_enable_x64, native_backend_hook.value()
 
 
-def without_waste(closed):
+def dce_for_compilation(closed):
     """Return a program without the equations that neither results nor effects need."""
-    return prune(closed)[0]
+    return dce_all_outputs(closed)[0]
 
 
 def _options(backend, donated, device):
@@ -483,7 +493,7 @@ def _at(executable, placement):
     return twin
 
 
-def place_to_run(args, name, *programs):
+def loop_placement(args, name, *programs):
     """Return the `Placement` of a loop: that of its operands, or asked for inside it.
 
     Args:
@@ -494,7 +504,7 @@ def place_to_run(args, name, *programs):
     Raises:
       ValueError: if two of all these are committed to different devices.
     """
-    return with_wishes_inside(placement_of(args, name), name, *programs)
+    return constrained_placement(placement_of(args, name), name, *programs)
 
 
 def run_program(closed, args, backend=None, name="program", placement=None):
@@ -505,25 +515,25 @@ def run_program(closed, args, backend=None, name="program", placement=None):
     Args:
       closed: a `ClosedJaxpr`.
       args: its operands.
-      backend, name: see `compiled`.
+      backend, name: see `compile_cached`.
       placement: where to run it instead.
     """
     default = default_placement()
     if placement is None and any(
         isinstance(x, ArrayImpl) and x.placement is not default for x in args
     ):
-        needed = prune(closed)[1]
-        labels = [f"args[{i}]" for i in only(needed, range(len(args)))]
-        placement = placement_of(list(only(needed, args)), name, labels)
-    placement = with_wishes_inside(placement or default, name, closed)
-    args = brought(args, placement.device)
-    return compiled(closed, backend, name, placement=placement)(*args)
+        needed = dce_all_outputs(closed)[1]
+        labels = [f"args[{i}]" for i in select_where(needed, range(len(args)))]
+        placement = placement_of(list(select_where(needed, args)), name, labels)
+    placement = constrained_placement(placement or default, name, closed)
+    args = transfer_operands(args, placement.device)
+    return compile_cached(closed, backend, name, placement=placement)(*args)
 
 
-_executables = cache_by_object()
+_executables = weakref_cache()
 
 
-def compiled(closed, backend=None, name="program", donated=(), placement=None):
+def compile_cached(closed, backend=None, name="program", donated=(), placement=None):
     """Return the executable of a program; it is made once for each device.
 
     Args:
@@ -538,12 +548,12 @@ def compiled(closed, backend=None, name="program", donated=(), placement=None):
     backend = backend_name(backend, device.platform)
     options = _options(backends[backend], donated, device)
     key = backend, compile_context(), options.get("donated"), placement.sharding
-    once = once_of(_executables, closed)
+    once = cache_for_object(_executables, closed)
     if (value := once.values.get(key)) is not None:
         return _at(value, placement)
     with once.turn(key):
         if (value := once.values.get(key)) is None:
-            program = without_waste(canonical.value(closed))
+            program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
             value = backends[backend](program, name, **options)
             if hasattr(value, "placement"):

@@ -7,42 +7,42 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules
-from minijax.batching.vmap import program_primitives, vmap_rules
+from minijax.batching.vmap import higher_order_primitives, vmap_rules
 from minijax.core import impl_rules, set_current_trace
-from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, plain_calls
+from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, transparent_calls
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import Var
-from minijax.jaxprs.pretty_printer import print_rules, write_plainly
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.jitting.compilation import (
     JitPrimitive,
-    devices_asked,
-    on_one_device,
-    program_placed,
+    program_sharding_hook,
+    requested_devices,
     run_program,
+    with_single_device,
 )
-from minijax.linearization.linearize import split_rules
+from minijax.linearization.linearize import partial_eval_rules
 from minijax.rematerialization.jaxpr_transforms import (
-    dce_program,
+    convert_constvars_closed,
+    dce_closed_jaxpr,
     dce_rules,
-    partition,
-    split_program,
-    without_consts,
+    partial_eval_jaxpr,
+    partition_list,
 )
 from minijax.rematerialization.remat import (
-    dce_call,
-    jvp_call,
-    transpose_call,
-    vmap_call,
+    batch_call_rule,
+    dce_call_rule,
+    jvp_call_rule,
+    transpose_call_rule,
 )
 from minijax.reverse_mode.backward_pass import transpose_rules
 
 jit_p = JitPrimitive("jit")
-program_primitives.add(jit_p)
-plain_calls.add(jit_p)
+higher_order_primitives.add(jit_p)
+transparent_calls.add(jit_p)
 callee_rules[jit_p] = lambda eqn: eqn.params["jaxpr"]
 
 
-def check_operands(name, expected, given):
+def check_jaxpr_operands(name, expected, given):
     """Raise if operands are not of the types that a program was written for.
 
     Args:
@@ -57,7 +57,7 @@ def check_operands(name, expected, given):
 
 
 def _shape(*avals, jaxpr, name, **params):
-    check_operands(name, jaxpr.in_avals, avals)
+    check_jaxpr_operands(name, jaxpr.in_avals, avals)
     return jaxpr.out_avals
 
 
@@ -82,15 +82,15 @@ def _write(eqn, writing):
     if program not in writing.shared:
         call_alike(names, program.invars, eqn.invars)
         call_alike(names, program.outvars, eqn.outvars)
-    return write_plainly(eqn, writing, params)
+    return pp_eqn_default(eqn, writing, params)
 
 
-print_rules[jit_p] = _write
+pp_eqn_rules[jit_p] = _write
 
 
 def _per_operand(params, choose):
     """Return parameters with the donated inputs that `choose` makes of those before."""
-    params = on_one_device(params)
+    params = with_single_device(params)
     if "donated_invars" not in params:
         return params
     donated = map(bool, choose(params["donated_invars"]))
@@ -105,40 +105,40 @@ def _bind_less(args, params):
     places = {var: i for i, var in enumerate(program.invars)}
     new = tuple([out not in places for out in program.outvars])
     if not all(new):
-        params = params | {"jaxpr": dce_program(program, new)[0]}
+        params = params | {"jaxpr": dce_closed_jaxpr(program, new)[0]}
     outs = iter(jit_p.bind(*args, **params))
     found = [places.get(out) for out in program.outvars]
     return [next(outs) if place is None else args[place] for place in found]
 
 
 def _impl(*args, jaxpr, name, backend=None, **params):
-    device = next(devices_asked(params), None)
+    device = next(requested_devices(params), None)
     placement = device and device.committed.joint
-    jaxpr = program_placed.value(jaxpr, params)
+    jaxpr = program_sharding_hook.value(jaxpr, params)
     return run_program(jaxpr, args, backend, name, placement)
 
 
 impl_rules[jit_p] = _impl
 
 
-dce_rules[jit_p] = dce_call(_per_operand)
-jvp_rules[jit_p] = jvp_call(jit_p, _per_operand)
-vmap_rules[jit_p] = vmap_call(jit_p)
-transpose_rules[jit_p] = transpose_call(jit_p, _per_operand)
+dce_rules[jit_p] = dce_call_rule(_per_operand)
+jvp_rules[jit_p] = jvp_call_rule(jit_p, _per_operand)
+vmap_rules[jit_p] = batch_call_rule(jit_p)
+transpose_rules[jit_p] = transpose_call_rule(jit_p, _per_operand)
 
 
 def _split(split, primitive, args, on_tape, params):
-    parts = split_program(params["jaxpr"], tuple(on_tape))
+    parts = partial_eval_jaxpr(params["jaxpr"], tuple(on_tape))
     params = _per_operand(params, lambda given: ())
-    known_args, tape_args = partition(on_tape, args)
+    known_args, tape_args = partition_list(on_tape, args)
     with set_current_trace(split.parent):
         known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
     residuals = parts.residuals(known_args, known_outs)
     with set_current_trace(split.tape):
         operands = [*parts.unknown.consts, *residuals, *tape_args]
-        unknown = without_consts(parts.unknown)
+        unknown = convert_constvars_closed(parts.unknown)
         tape_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
     return parts.results(known_outs, tape_outs)
 
 
-split_rules[jit_p] = _split
+partial_eval_rules[jit_p] = _split

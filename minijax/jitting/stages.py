@@ -19,35 +19,39 @@ from minijax import lax
 from minijax.arrays.array import ArrayImpl, ShapedArray, typeof
 from minijax.arrays.devices import Device, Placement
 from minijax.arrays.dtypes import float0
-from minijax.arrays.interchange import spot_of
-from minijax.arrays.transfer import brought
+from minijax.arrays.interchange import placement_or_none
+from minijax.arrays.transfer import transfer_operands
 from minijax.core import RuleTable, Tracer
 from minijax.errors import JaxRuntimeError
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Latest
+from minijax.jaxprs.types import Hook
 from minijax.jitting.arguments import (
-    check_given_once,
-    memory_given,
-    taken,
-    where_to_run,
+    aliasable_inputs,
+    check_donated_once,
+    execution_placement,
+    take_donated_buffers,
 )
 from minijax.jitting.compilation import (
     backend_name,
     backends,
-    compiled,
-    dialects,
-    program_placed,
+    compile_cached,
+    program_sharding_hook,
     structs_of,
+    text_formats,
 )
-from minijax.pytrees.registry import differences
+from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import PyTreeDef, tree_flatten
-from minijax.rematerialization.caching import remembered
-from minijax.rematerialization.jaxpr_transforms import keep_inputs, only, prune
+from minijax.rematerialization.caching import weakref_memoize
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_all_outputs,
+    prune_inputs,
+    select_where,
+)
 from minijax.typing import P
 
 # Cost analysis: the operations and bytes of a program, counted in its text.
 
-FLOPS, TRANSCENDENTALS, BYTES = "flops", "transcendentals", "bytes accessed"
+FLOPS, TRANSCENDENTALS, BYTES_ACCESSED = "flops", "transcendentals", "bytes accessed"
 
 # Elementwise functions that a processor computes by a series.
 _transcendental = {
@@ -73,7 +77,7 @@ def nbytes(aval):
 
 def _moved(eqn):
     atoms = [*eqn.invars, *eqn.outvars]
-    return {BYTES: sum(nbytes(atom.aval) for atom in atoms)}
+    return {BYTES_ACCESSED: sum(nbytes(atom.aval) for atom in atoms)}
 
 
 def _results(eqn):
@@ -111,7 +115,7 @@ def _reduction(eqn):
 
 
 def _sliced(eqn):
-    return {BYTES: 2 * nbytes(eqn.outvars[0].aval)}
+    return {BYTES_ACCESSED: 2 * nbytes(eqn.outvars[0].aval)}
 
 
 def _power(eqn):
@@ -129,7 +133,7 @@ cost_rules.update(
 )
 
 
-def cost_of(eqn):
+def eqn_cost(eqn):
     """Return the costs of an equation, a dictionary."""
     return cost_rules[eqn.primitive](eqn)
 
@@ -143,7 +147,7 @@ def cost_analysis(jaxpr):
     """
     total = Counter()
     for eqn in jaxpr.eqns:
-        total.update(cost_of(eqn))
+        total.update(eqn_cost(eqn))
     return total
 
 
@@ -224,14 +228,14 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
 
-def numpy_if_empty(x):
+def float0_to_numpy(x):
     """Return a result as it is handed back: NumPy's array for one of dtype float0."""
     empty = isinstance(x, ArrayImpl) and x.dtype == float0
     return np.zeros(x.shape, float0) if empty else x
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class StageInfo:
     """What all stages of one function know.
 
     Attributes:
@@ -283,11 +287,11 @@ class Stage:
         return tuple(i for i, donated in enumerate(self.donated) if donated)
 
     def _next(self, kind, **changes):
-        parts = {name: getattr(self, name) for name in Stage.__annotations__}
+        parts = {name: getattr(self, name) for name in StageInfo.__annotations__}
         return kind(**parts | changes)
 
 
-class Traced(Stage):
+class Traced(StageInfo):
     """A function that was written down for arguments of certain types.
 
     Reference: ``jax.stages.Traced``.
@@ -316,13 +320,13 @@ class Traced(Stage):
         params = {"jaxpr": self.program, "name": self.fun_name, "device": self.device}
         params |= {"keep_unused": self.keep_unused, **dict(self.shardings)}
         places = self.places or [None] * len(self.names)
-        placement = where_to_run(params, places, self.names)
+        placement = execution_placement(params, places, self.names)
         return self._next(Lowered, placement=placement)
 
 
 def dialects_of(backend):
     """Return the texts that only one backend can show, functions of executables."""
-    return getattr(backends[backend], "dialects", {})
+    return getattr(backends[backend], "text_formats", {})
 
 
 def check_compiler_options(options):
@@ -338,33 +342,33 @@ def check_compiler_options(options):
             )
 
 
-compiled_kind = Latest(None)  # a class to be used in the place of `Compiled`
+compiled_class = Hook(None)  # a class to be used in the place of `Compiled`
 
 
-@remembered
-def pruned(program, keep_unused):
+@weakref_memoize
+def prune_unused_inputs(program, keep_unused):
     """Return a program without waste, and which inputs it has left; made once."""
-    needed_part, needed = prune(program)
+    needed_part, needed = dce_all_outputs(program)
     kept = tuple(need or keep_unused for need in needed)
-    return keep_inputs(needed_part, kept), kept
+    return prune_inputs(needed_part, kept), kept
 
 
-class Pruned(Stage):
+class Pruned(StageInfo):
     """A stage whose program has nothing in it that no result needs."""
 
     @cached_property
     def _pruned(self):
-        return pruned(self.program, self.keep_unused)
+        return prune_unused_inputs(self.program, self.keep_unused)
 
     @cached_property
     def _given(self):
         """For each leaf of the arguments whether a result takes its memory."""
-        return memory_given(self.program, self.donated, self.keep_unused)
+        return aliasable_inputs(self.program, self.donated, self.keep_unused)
 
     @cached_property
     def _shared(self):
         """The same for each input of the program without waste."""
-        return tuple(only(self._pruned[1], self._given))
+        return tuple(select_where(self._pruned[1], self._given))
 
     @property
     def _backend(self):
@@ -376,8 +380,8 @@ class Pruned(Stage):
         choices = backend, self.fun_name, self._shared, self.placement
         [closed, used, *_], named = self._pruned, dict(self.shardings)
         if "in_shardings" in named:
-            named["in_shardings"] = tuple(only(used, named["in_shardings"]))
-        return compiled(program_placed.value(closed, named), *choices)
+            named["in_shardings"] = tuple(select_where(used, named["in_shardings"]))
+        return compile_cached(program_sharding_hook.value(closed, named), *choices)
 
     def _text(self, dialect, debug_info=False):
         program, _ = self._pruned
@@ -387,13 +391,13 @@ class Pruned(Stage):
         own = dialects_of(backend)
         if dialect in own:
             return own[dialect](self._executable())
-        if dialect in dialects:
-            return dialects[dialect](program, self.fun_name, self._shared)
+        if dialect in text_formats:
+            return text_formats[dialect](program, self.fun_name, self._shared)
         if dialect in backends:
             return self._executable(dialect).text
         others = [name for name in backends if dialect in dialects_of(name)]
         also = f" With backend={others[-1]!r} it exists." if others else ""
-        known = ", ".join(dict.fromkeys(["jaxpr", *own, *dialects, *backends]))
+        known = ", ".join(dict.fromkeys(["jaxpr", *own, *text_formats, *backends]))
         raise ValueError(
             f"unknown dialect: {dialect}. For {self.fun_name} on the backend "
             f"{backend!r} there are: {known}.{also}"
@@ -446,8 +450,8 @@ class Lowered(Pruned):
         """Return the program as text.
 
         Args:
-          dialect: ``"jaxpr"`` by default; one of those of the backend or of `dialects`;
-            or the name of a backend, for the code that it makes.
+          dialect: ``"jaxpr"`` by default; one of those of the backend or of
+            `text_formats`; or the name of a backend, for the code that it makes.
           debug_info: whether a jaxpr notes the source of each equation.
 
         Raises:
@@ -478,7 +482,7 @@ class Lowered(Pruned):
           JaxRuntimeError: for an option that is not of XLA.
         """
         check_compiler_options(compiler_options)
-        return self._next(compiled_kind.value or Compiled)
+        return self._next(compiled_class.value or Compiled)
 
 
 class Compiled(Pruned):
@@ -513,7 +517,7 @@ class Compiled(Pruned):
             says = f"The backend {self._backend!r} cannot profile {self.fun_name};"
             raise ValueError(f"{says} these can: {', '.join(able) or 'none'}.")
         leaves = self._leaves(args, kwargs)
-        return executable.profile(*only(self._pruned[1], leaves))
+        return executable.profile(*select_where(self._pruned[1], leaves))
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats` of the program."""
@@ -541,10 +545,12 @@ class Compiled(Pruned):
           ValueError: if one is committed to another device than that of the program.
         """
         leaves, given = self._leaves(args, kwargs), self._given
-        check_given_once(given, leaves)
+        check_donated_once(given, leaves)
         executable = self._executable()
-        outs = executable(*only(self._pruned[1], taken(given, leaves)))
-        return self.out_tree.unflatten(map(numpy_if_empty, outs))
+        outs = executable(
+            *select_where(self._pruned[1], take_donated_buffers(given, leaves))
+        )
+        return self.out_tree.unflatten(map(float0_to_numpy, outs))
 
     call = property(lambda self: self)
 
@@ -554,8 +560,8 @@ class Compiled(Pruned):
             self._refuse_tree((args, kwargs))
         for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
             self._check(name, expected, leaf)
-        self._check_places(list(map(spot_of, leaves)))
-        return brought(leaves, self.placement.device)
+        self._check_places(list(map(placement_or_none, leaves)))
+        return transfer_operands(leaves, self.placement.device)
 
     def _check_places(self, places):
         """Raise if an argument that matters is committed to another device."""
@@ -591,7 +597,9 @@ class Compiled(Pruned):
         return self.out_tree.unflatten(leaves)
 
     def _refuse_tree(self, given):
-        lines = differences(self.in_tree, given, exact=True, name="(args, kwargs)")
+        lines = structure_differences(
+            self.in_tree, given, exact=True, name="(args, kwargs)"
+        )
         raise TypeError(
             f"{self.fun_name} was compiled for arguments of the structure "
             f"{self.in_tree}; these are different:\n  " + "\n  ".join(lines)

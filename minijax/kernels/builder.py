@@ -15,39 +15,47 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.arrays.dtypes import short_name
+from minijax.arrays.dtypes import short_dtype_name
 from minijax.arrays.numerics import (
-    parts_of_quotient,
-    parts_of_square,
-    to_complex,
-    to_real,
+    complex_divide_parts,
+    complex_dtype_of,
+    complex_square_parts,
+    real_dtype_of,
 )
 from minijax.kernels.ir import (
     Affine,
-    Combine,
     Fold,
+    FoldCombine,
+    FoldInit,
     Guard,
+    IndirectTerm,
     Loop,
     Parameter,
-    Start,
     Store,
-    Term,
     Update,
-    in_registers,
-    recastings,
+    cast_ops,
+    compute_dtype,
     scalar_ops,
-    union,
+    union_of_levels,
 )
-from minijax.kernels.loop_nests import Kernel, Node, apply, constant, fold, index, load
+from minijax.kernels.loop_nests import (
+    Kernel,
+    Node,
+    constant_node,
+    fold_node,
+    index_node,
+    load_node,
+    op_node,
+)
 
 # Unroll and jam: the turns of a loop side by side, in the loops inside of it.
 
 # From types of steps with others inside to functions that return them for all turns
 # of a loop, side by side (below).
-jammers: dict = Registry()
+unroll_and_jam_rules: dict = Registry()
 
 
-def check_marks(walk, loop):
+def check_loop_annotations(walk, loop):
     """Check that the marks of a loop say one way to do its turns."""
     counts = loop.lanes, loop.together, loop.strip, loop.team
     walk.require(min(counts) >= 0, loop, "it has less than nothing at once")
@@ -58,12 +66,14 @@ def check_marks(walk, loop):
     walk.require(len({*loop.folds}) == len(loop.folds), loop, "a fold is there twice")
 
 
-def jams(step):
+def has_jammed_loop(step):
     """Return whether there are turns of a step side by side."""
-    return type(step) in jammers or isinstance(step, Node | Store | Start | Combine)
+    return type(step) in unroll_and_jam_rules or isinstance(
+        step, Node | Store | FoldInit | FoldCombine
+    )
 
 
-def fits_masks(loop):
+def is_maskable(loop):
     """Return whether a mask for each vector is all that the body of a loop needs.
 
     Its body loads one element or neighbours, stores neighbours, and folds nothing.
@@ -79,7 +89,7 @@ def _fits_mask(step, axis):
     return isinstance(step, Node)
 
 
-class Turn:
+class UnrolledIteration:
     """A turn of a loop: its index is a number ahead of another one's.
 
     Attributes:
@@ -101,7 +111,7 @@ class Turn:
     def copy(self, node):
         """Return the copy of a node."""
         if node.op == "index":
-            return apply("add", node, constant(self.ahead, np.dtype(np.int64)))
+            return op_node("add", node, constant_node(self.ahead, np.dtype(np.int64)))
         args, detail = tuple(map(self.node, node.args)), node.detail
         if node.op == "load":
             guards = [x._replace(place=self.place(x.place)) for x in detail.guards]
@@ -125,9 +135,9 @@ class Turn:
         return [step._replace(fold=self.node(step.fold))]
 
 
-def jammed(steps, turns):
+def unroll_and_jam(steps, turns):
     """Return steps that do each of some steps for all turns, before the next one."""
-    made = [jammers.get(type(step), _each)(step, turns) for step in steps]
+    made = [unroll_and_jam_rules.get(type(step), _each)(step, turns) for step in steps]
     return [step for some in made for step in some]
 
 
@@ -137,10 +147,10 @@ def _each(step, turns):
 
 def _loop(loop, turns):
     folds = dict.fromkeys(turn.node(fold) for fold in loop.folds for turn in turns)
-    return [loop._replace(body=jammed(loop.body, turns), folds=tuple(folds))]
+    return [loop._replace(body=unroll_and_jam(loop.body, turns), folds=tuple(folds))]
 
 
-jammers[Loop] = _loop
+unroll_and_jam_rules[Loop] = _loop
 
 
 # Strided views: offsets and strides of arrays; loop nests with axes collapsed.
@@ -158,7 +168,7 @@ class Buffer:
     size: int
 
     def __str__(self):
-        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+        return f"{self.name}:{short_dtype_name(self.dtype)}[{self.size}]"
 
 
 class View(NamedTuple):
@@ -188,14 +198,14 @@ class View(NamedTuple):
     def __str__(self):
         source = self.source.name if isinstance(self.source, Buffer) else self.source
         shape = ",".join(map(str, self.shape))
-        return f"{source}:{short_name(self.dtype)}[{shape}]"
+        return f"{source}:{short_dtype_name(self.dtype)}[{shape}]"
 
 
 def _stride(size, step):
     return 0 if size == 1 else step or int(size == 0)
 
 
-def row_major(shape):
+def row_major_strides(shape):
     """Return the strides of an array whose rows lie one after the other."""
     strides, step = [], 1
     for size in reversed(shape):
@@ -204,45 +214,45 @@ def row_major(shape):
     return tuple(strides[::-1])
 
 
-def whole(source, dtype, shape):
+def contiguous_view(source, dtype, shape):
     """Return the view of an array that fills its source, row by row."""
-    return View(source, dtype, tuple(shape), 0, row_major(shape))
+    return View(source, dtype, tuple(shape), 0, row_major_strides(shape))
 
 
-def everywhere(scalar, shape=()):
+def broadcast_scalar_view(scalar, shape=()):
     """Return the view of an array whose elements are all one number."""
     return View(scalar, scalar.dtype, tuple(shape), 0, (0,) * len(shape))
 
 
-def permuted(view, axes):
+def transpose_view(view, axes):
     """Return the view with its axes in another order."""
     shape = [view.shape[axis] for axis in axes]
     return view.replace(shape, [view.strides[axis] for axis in axes])
 
 
-def stretched(view, shape, dimensions):
+def broadcast_view(view, shape, dimensions):
     """Return a view whose axes `dimensions` are those of the given one."""
     strides = dict(zip(dimensions, view.strides))
     return view.replace(shape, [strides.get(axis, 0) for axis in range(len(shape))])
 
 
-def sliced(view, starts, shape, steps):
+def slice_view(view, starts, shape, steps):
     """Return the view of a box: where it starts, its shape, its steps."""
     offset = view.offset + sum(a * b for a, b in zip(starts, view.strides))
     return view.replace(shape, [a * b for a, b in zip(steps, view.strides)], offset)
 
 
-def reversed_along(view, axes):
+def reverse_view(view, axes):
     """Return the view that walks some axes backwards."""
     signs = [-1 if axis in axes else 1 for axis in range(len(view.shape))]
     ends = [size - 1 if sign < 0 else 0 for size, sign in zip(view.shape, signs)]
-    return sliced(view, ends, view.shape, signs)
+    return slice_view(view, ends, view.shape, signs)
 
 
-def reshaped(view, shape):
+def reshape_view(view, shape):
     """Return the view of another shape, or None if no strides reach its elements."""
     if 0 in shape:
-        return view.replace(shape, row_major(shape))
+        return view.replace(shape, row_major_strides(shape))
     if not any(view.strides):
         return view.replace(shape, (0,) * len(shape))
     runs, strides = _runs(view), []
@@ -267,13 +277,13 @@ def _runs(view):
     return runs
 
 
-def collapse(kernel):
+def collapse_axes(kernel):
     """Return a kernel that computes the same with as few axes as possible.
 
     Axes of size 1 vanish. Two neighbours become one axis where every place moves along
     them as along one, and no node needs their indices.
     """
-    strides = {place.strides for place in places(kernel)}
+    strides = {place.strides for place in affine_places(kernel)}
     whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
     for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
         if kept and _walked_as_one(axis, kept[0], sizes, strides, whole):
@@ -295,7 +305,7 @@ def _axes_of_nodes(kernel):
     return {*numbers, *[store.update.axes for store in kernel.stores if store.update]}
 
 
-def places(kernel):
+def affine_places(kernel):
     """Return all `Affine` of a kernel: of loads, guards and stores."""
     loads = [node.detail for node in kernel.nodes if node.op == "load"]
     guards = [guard for detail in loads for guard in detail.guards]
@@ -311,7 +321,7 @@ def with_axes(kernel, kept, sizes):
 
     still = {
         place: Affine(place.offset, tuple([place.strides[axis] for axis in kept]))
-        for place in places(kernel)
+        for place in affine_places(kernel)
     }
     for node in kernel.nodes:
         new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
@@ -325,9 +335,9 @@ def with_axes(kernel, kept, sizes):
     return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
 
 
-def running(how, axis, arg):
+def scan_node(how, axis, arg):
     """Return the node of a running fold: at each index, of all up to this one."""
-    level = union([arg.level, (axis,)])
+    level = union_of_levels([arg.level, (axis,)])
     return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
 
 
@@ -336,35 +346,35 @@ def _moved(node, args, renumbered, still):
         return node
     if node.op == "index":
         axes = renumbered([node.detail])
-        return index(*axes) if axes else constant(0, node.dtype)
+        return index_node(*axes) if axes else constant_node(0, node.dtype)
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
         guards = [Guard(still[guard.place], guard.limit) for guard in guards]
-        return load(parameter, still[place], guards, other, [*zip(args, terms)])
+        return load_node(parameter, still[place], guards, other, [*zip(args, terms)])
     if node.op in ("fold", "running"):
         how, axes = node.detail
         axes = renumbered(axes)
         if not axes:
-            return constant(0, node.dtype) if how.startswith("arg") else args[0]
+            return constant_node(0, node.dtype) if how.startswith("arg") else args[0]
         if node.op == "running":
-            return running(how, *axes, *args)
-        return fold(how, axes, *args)
-    return of_args(node, args)
+            return scan_node(how, *axes, *args)
+        return fold_node(how, axes, *args)
+    return with_args(node, args)
 
 
-def of_args(node, args):
+def with_args(node, args):
     """Return the node of the same operation on other nodes."""
-    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
+    return op_node(node.op, *args, dtype=node.dtype if node.op in cast_ops else None)
 
 
 # Writing kernels: from views of arrays to loads, operations and stores.
 
 
-class NoKernel(Exception):
+class UnsupportedKernel(Exception):
     """There is no kernel for these dtypes."""
 
 
-class Pair(NamedTuple):
+class ComplexNode(NamedTuple):
     """A complex number in a kernel: two nodes."""
 
     real: Node
@@ -373,18 +383,18 @@ class Pair(NamedTuple):
     @property
     def dtype(self):
         """Of the complex number."""
-        return to_complex(self.real.dtype)
+        return complex_dtype_of(self.real.dtype)
 
 
 # Dtypes of what is no number, and integers of their size, as which kernels move them.
 carriers: dict = Registry()
 
 
-class NodeWriter:
+class NodeBuilder:
     """Writes nodes, one after the other.
 
-    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for a
-    complex number, or a number, which takes the dtype of the node beside it.
+    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `ComplexNode` for
+    a complex number, or a number, which takes the dtype of the node beside it.
     """
 
     def __init__(self):
@@ -403,18 +413,21 @@ class NodeWriter:
     def apply(self, op, *args):
         """Add the node of a scalar operation."""
         kinds = {*map(type, args)}
-        if not kinds <= {Node, Pair}:
+        if not kinds <= {Node, ComplexNode}:
             args = self.nodes_of(args)
-        if Pair not in kinds:
-            return self.write(apply(op, *args))
+        if ComplexNode not in kinds:
+            return self.write(op_node(op, *args))
         if op not in complex_rules:
-            raise NoKernel(f"{op} of complex numbers")
+            raise UnsupportedKernel(f"{op} of complex numbers")
         return complex_rules[op](self, *args)
 
     def nodes_of(self, args):
         """Return operands, and nodes for the numbers among them."""
-        like = [arg for arg in args if isinstance(arg, Node | Pair)][-1]
-        return [x if isinstance(x, Node | Pair) else self.number(x, like) for x in args]
+        like = [arg for arg in args if isinstance(arg, Node | ComplexNode)][-1]
+        return [
+            x if isinstance(x, Node | ComplexNode) else self.number(x, like)
+            for x in args
+        ]
 
     def number(self, value, like):
         """Add the node of a number that is like another one."""
@@ -424,31 +437,33 @@ class NodeWriter:
         """Add the node of a number of a dtype."""
         if dtype.kind == "c":
             parts = value.real, value.imag
-            return Pair(*[self.constant(part, to_real(dtype)) for part in parts])
-        return self.write(constant(value, dtype))
+            return ComplexNode(
+                *[self.constant(part, real_dtype_of(dtype)) for part in parts]
+            )
+        return self.write(constant_node(value, dtype))
 
     def convert(self, x, dtype):
         """Add the node of a number in another dtype, if it is another."""
         if dtype.kind == "c":
-            part = to_real(dtype)
-            pair = x if isinstance(x, Pair) else (x, self.constant(0, part))
-            return Pair(*[self.convert(each, part) for each in pair])
-        x = x.real if isinstance(x, Pair) else x
-        same = x.dtype == in_registers(dtype)
-        return x if same else self.write(apply("convert", x, dtype=dtype))
+            part = real_dtype_of(dtype)
+            pair = x if isinstance(x, ComplexNode) else (x, self.constant(0, part))
+            return ComplexNode(*[self.convert(each, part) for each in pair])
+        x = x.real if isinstance(x, ComplexNode) else x
+        same = x.dtype == compute_dtype(dtype)
+        return x if same else self.write(op_node("convert", x, dtype=dtype))
 
     def square(self, x):
         """Add the node of the square of a number."""
-        if isinstance(x, Pair):
-            return Pair(*parts_of_square(self, *x))
+        if isinstance(x, ComplexNode):
+            return ComplexNode(*complex_square_parts(self, *x))
         return self.mul(x, x)
 
     def bitcast(self, x, dtype):
         """Add the node of the same bits, read as another dtype."""
-        return self.write(apply("bitcast", x, dtype=dtype))
+        return self.write(op_node("bitcast", x, dtype=dtype))
 
 
-class KernelBuilder(NodeWriter):
+class KernelBuilder(NodeBuilder):
     """Writes a kernel.
 
     Args:
@@ -463,7 +478,7 @@ class KernelBuilder(NodeWriter):
 
     def index(self, axis):
         """Add the node of the index along an axis."""
-        return self.write(index(axis))
+        return self.write(index_node(axis))
 
     def load(self, view, guards=(), other=0, terms=()):
         """Add the node of an array's element; its axes are the kernel's first ones.
@@ -475,14 +490,14 @@ class KernelBuilder(NodeWriter):
         """
         if not isinstance(view.source, Buffer):
             if terms:
-                raise NoKernel("computed places of an array without memory")
+                raise UnsupportedKernel("computed places of an array without memory")
             return self.constant(view.source, view.dtype)
         if view.dtype.kind == "c":
             terms = _terms_of_parts(terms)
-            pairs = zip(parts(view), (other.real, other.imag))
-            return Pair(*[self.load(x, guards, y, terms) for x, y in pairs])
+            pairs = zip(real_and_imag_views(view), (other.real, other.imag))
+            return ComplexNode(*[self.load(x, guards, y, terms) for x, y in pairs])
         parameter, place = self.place(view)
-        node = load(parameter, place, guards, other, _computed_terms(terms))
+        node = load_node(parameter, place, guards, other, _computed_terms(terms))
         key = node.detail, node.args
         if key not in self.loads:
             self.loads[key] = self.write(node)
@@ -491,7 +506,7 @@ class KernelBuilder(NodeWriter):
     def store(self, view, x):
         """Say that the elements of an array are these."""
         if view.dtype.kind == "c":
-            for part, node in zip(parts(view), x):
+            for part, node in zip(real_and_imag_views(view), x):
                 self.store(part, node)
         else:
             parameter, place = self.place(view, written=True)
@@ -504,12 +519,12 @@ class KernelBuilder(NodeWriter):
           view: of the array, along the axes of the kernel.
           x: the node, or pair, that enters.
           how, distinct: as in an `Update`.
-          terms: as for `load`.
+          terms: as for `load_node`.
         """
         if view.dtype.kind == "c":
             if how not in ("set", "add"):
-                raise NoKernel(f"{how} of complex numbers")
-            for part, node in zip(parts(view), x):
+                raise UnsupportedKernel(f"{how} of complex numbers")
+            for part, node in zip(real_and_imag_views(view), x):
                 self.update(part, node, how, _terms_of_parts(terms), distinct)
         else:
             parameter, place = self.place(view, written=True)
@@ -522,7 +537,7 @@ class KernelBuilder(NodeWriter):
         dtype = carriers.get(view.dtype, view.dtype)
         key = buffer, dtype = view.source, dtype
         if key not in self.parameters:
-            name = new_name(self.parameters.values(), written)
+            name = fresh_parameter_name(self.parameters.values(), written)
             size = buffer.size * buffer.dtype.itemsize // dtype.itemsize
             self.parameters[key] = Parameter(name, dtype, size)
         still = (0,) * (len(self.sizes) - len(view.shape))
@@ -532,29 +547,29 @@ class KernelBuilder(NodeWriter):
         """Add the node of what remains when axes are folded away."""
         if not axes:
             return x
-        if not isinstance(x, Pair):
-            return self.write(fold(how, axes, x))
+        if not isinstance(x, ComplexNode):
+            return self.write(fold_node(how, axes, x))
         if how != "add":
-            raise NoKernel(f"{how} of complex numbers")
-        return Pair(*[self.fold(how, axes, part) for part in x])
+            raise UnsupportedKernel(f"{how} of complex numbers")
+        return ComplexNode(*[self.fold(how, axes, part) for part in x])
 
     def running(self, how, axis, x):
         """Add the node of a running fold along an axis, the last one that it has."""
-        if not isinstance(x, Pair):
-            return self.write(running(how, axis, x))
+        if not isinstance(x, ComplexNode):
+            return self.write(scan_node(how, axis, x))
         if how != "add":
-            raise NoKernel(f"{how} of complex numbers")
-        return Pair(*[self.running(how, axis, part) for part in x])
+            raise UnsupportedKernel(f"{how} of complex numbers")
+        return ComplexNode(*[self.running(how, axis, part) for part in x])
 
     def kernel(self):
         """Return the `Kernel`, with as few axes as possible, and its buffers."""
         parameters, nodes = (*self.parameters.values(),), (*self.nodes,)
         kernel = Kernel(self.name, self.sizes, parameters, nodes, (*self.stores,))
-        return collapse(kernel), [buffer for buffer, _ in self.parameters]
+        return collapse_axes(kernel), [buffer for buffer, _ in self.parameters]
 
 
 def _computed_terms(terms):
-    return [(node, Term(stride, limit)) for node, stride, limit in terms]
+    return [(node, IndirectTerm(stride, limit)) for node, stride, limit in terms]
 
 
 def _terms_of_parts(terms):
@@ -562,7 +577,7 @@ def _terms_of_parts(terms):
     return [(node, 2 * stride, limit) for node, stride, limit in terms]
 
 
-def new_name(parameters, written):
+def fresh_parameter_name(parameters, written):
     """Return a name that no parameter has yet: x, y, z, x3, ...; out, out1, ..."""
     if written:
         count = sum([parameter.name[:3] == "out" for parameter in parameters])
@@ -570,14 +585,14 @@ def new_name(parameters, written):
     return "xyz"[len(parameters)] if len(parameters) < 3 else f"x{len(parameters)}"
 
 
-def parts(view):
+def real_and_imag_views(view):
     """Return the views of the real and the imaginary parts of complex numbers."""
     if not isinstance(view.source, Buffer):
         scalars = view.source.real, view.source.imag
-        return [everywhere(scalar, view.shape) for scalar in scalars]
+        return [broadcast_scalar_view(scalar, view.shape) for scalar in scalars]
     places = [view.offset * 2, view.offset * 2 + 1]
     strides = tuple(2 * stride for stride in view.strides)
-    half = view._replace(dtype=to_real(view.dtype), strides=strides)
+    half = view._replace(dtype=real_dtype_of(view.dtype), strides=strides)
     return [half._replace(offset=place) for place in places]
 
 
@@ -586,7 +601,7 @@ def _of_parts(k, op, pairs):
 
 
 def _each_part(op):
-    return lambda k, *pairs: Pair(*_of_parts(k, op, pairs))
+    return lambda k, *pairs: ComplexNode(*_of_parts(k, op, pairs))
 
 
 def _compared(op, both):
@@ -595,11 +610,11 @@ def _compared(op, both):
 
 def _complex_mul(k, x, y):
     real = k.sub(k.mul(x.real, y.real), k.mul(x.imag, y.imag))
-    return Pair(real, k.add(k.mul(x.real, y.imag), k.mul(x.imag, y.real)))
+    return ComplexNode(real, k.add(k.mul(x.real, y.imag), k.mul(x.imag, y.real)))
 
 
 def _complex_select(k, which, yes, no):
-    return Pair(*[k.select(which, *parts) for parts in zip(yes, no)])
+    return ComplexNode(*[k.select(which, *parts) for parts in zip(yes, no)])
 
 
 # What operations do to complex numbers: functions of the builder and of pairs.
@@ -608,8 +623,8 @@ complex_rules = {
     "sub": _each_part("sub"),
     "neg": _each_part("neg"),
     "mul": _complex_mul,
-    "div": lambda k, x, y: Pair(*parts_of_quotient(k, *x, *y)),
-    "conj": lambda k, x: Pair(x.real, k.neg(x.imag)),
+    "div": lambda k, x, y: ComplexNode(*complex_divide_parts(k, *x, *y)),
+    "conj": lambda k, x: ComplexNode(x.real, k.neg(x.imag)),
     "abs": lambda k, x: k.hypot(*x),
     "select": _complex_select,
     "eq": _compared("eq", "and"),

@@ -10,23 +10,23 @@ from contextlib import contextmanager
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.kernels.builder import check_marks, fits_masks, jams
+from minijax.kernels.builder import check_loop_annotations, has_jammed_loop, is_maskable
 from minijax.kernels.ir import (
     Affine,
-    Combine,
+    FoldCombine,
+    FoldInit,
     Loop,
-    Start,
     Store,
-    apart,
-    foldings,
-    in_registers,
+    cast_ops,
+    compute_dtype,
+    fold_ops,
+    is_scan,
     item_text,
-    names_of,
-    recastings,
+    node_names,
     right_hand_side,
-    runs,
     scalar_ops,
-    union,
+    stores_are_disjoint,
+    union_of_levels,
 )
 from minijax.kernels.loop_nests import Node
 
@@ -91,14 +91,14 @@ def _check_node(node, kernel):
     if node.op == "index":
         return _require(node.detail < len(kernel.sizes), "there is no such axis")
     if node.op != "constant":
-        level = union(arg.level for arg in node.args)
+        level = union_of_levels(arg.level for arg in node.args)
         _require(node.level == level, "its level is not that of its arguments")
         return _check_operation(node)
 
 
 def _check_operation(node):
     dtypes = [arg.dtype for arg in node.args]
-    if node.op in recastings:
+    if node.op in cast_ops:
         wide = node.dtype.itemsize == dtypes[0].itemsize or node.op == "convert"
         return _require(wide, "a bitcast keeps the number of bits")
     _require(node.op in scalar_ops, "there is no such operation")
@@ -113,8 +113,8 @@ def _check_operation(node):
 
 def _check_fold(node, kernel):
     [arg], (how, axes) = node.args, node.detail
-    _require(how in foldings, "there is no such way to fold")
-    accepts = foldings[how].accepts
+    _require(how in fold_ops, "there is no such way to fold")
+    accepts = fold_ops[how].accepts
     _require(arg.dtype.kind in accepts, f"it is not for {arg.dtype}")
     _require(set(axes) <= set(range(len(kernel.sizes))), "there are no such axes")
     if how.startswith("arg"):
@@ -123,16 +123,16 @@ def _check_fold(node, kernel):
     order = [*kept, *axes]
     _require(axes and order == sorted(order), "it keeps axes behind those it folds")
     if node.op == "running":
-        _require(len(axes) == 1 and foldings[how].running, "it runs along one axis")
+        _require(len(axes) == 1 and fold_ops[how].running, "it runs along one axis")
     level = kept if node.op == "fold" else (*kept, *axes)
     _require(node.level == level, "its level is wrong")
 
 
 def _check_load(node, kernel):
     parameter, place, guards, _, terms = node.detail
-    _require(node.dtype == in_registers(parameter.dtype), "its dtype is wrong")
+    _require(node.dtype == compute_dtype(parameter.dtype), "its dtype is wrong")
     levels = [*[guard.place.axes for guard in guards], *[x.level for x in node.args]]
-    level = union([place.axes, *levels])
+    level = union_of_levels([place.axes, *levels])
     _require(node.level == level, "its level is wrong")
     _check_terms(node.args, terms)
     limits = [kernel.sizes[axis] for axis in level] + [limit for _, limit in guards]
@@ -178,7 +178,7 @@ def _multiple(strides, guarded):
 
 def _check_store(store, kernel):
     parameter, place, node, update = store
-    _require(node.dtype == in_registers(parameter.dtype), "its dtype is wrong")
+    _require(node.dtype == compute_dtype(parameter.dtype), "its dtype is wrong")
     if update:
         _check_update(store, kernel)
     _require({*node.level} <= {*store.axes}, "the scalar varies over further axes")
@@ -190,15 +190,15 @@ def _check_store(store, kernel):
 
 def _check_update(store, kernel):
     how, at, terms, axes, _ = store.update
-    known = how == "set" or (how in foldings and foldings[how].running)
+    known = how == "set" or (how in fold_ops and fold_ops[how].running)
     _require(known, "there is no such way to store")
-    dtype = in_registers(store.parameter.dtype)
-    kinds = dtype.kind if how == "set" else foldings[how].accepts
+    dtype = compute_dtype(store.parameter.dtype)
+    kinds = dtype.kind if how == "set" else fold_ops[how].accepts
     _require(dtype.kind in kinds, f"it is not for {dtype}")
     _check_terms(at, terms)
     known = axes == tuple(sorted({*axes} & {*range(len(kernel.sizes))}))
     _require(known, "its axes are not those of the kernel, in order")
-    moving = {*store.place.axes, *union([number.level for number in at])}
+    moving = {*store.place.axes, *union_of_levels([number.level for number in at])}
     _require(moving <= {*axes}, "its place moves along further axes")
     for other in kernel.stores:
         apart = other is store or other.parameter != store.parameter
@@ -223,7 +223,7 @@ def _check_distinct(store, sizes):
     place, update, reach = store.place, store.update, 0
     if update and not update.distinct:
         return
-    computed = union([number.level for number in update.at]) if update else ()
+    computed = union_of_levels([number.level for number in update.at]) if update else ()
     axes = [axis for axis in store.axes if axis not in computed]
     for stride, size in sorted((abs(place.strides[k]), sizes[k]) for k in axes):
         _require(stride > reach or size == 1, "two indices store into one element")
@@ -234,7 +234,7 @@ class NestError(TypeError):
     """Loops that do not do what their kernel says."""
 
 
-class Walk:
+class NestCheckState:
     """How far a check has come.
 
     Attributes:
@@ -258,7 +258,7 @@ class Walk:
     def require(self, condition, step, complaint):
         """Raise a `NestError` about a step unless a condition is true."""
         if not condition:
-            names = names_of(self.kernel)
+            names = node_names(self.kernel)
             text = f"{complaint}: {_about(step, names)}"
             raise NestError(f"{text}, in the loops of\n\n{self.kernel}")
 
@@ -288,7 +288,7 @@ def check_nest(kernel, steps):
     What a step needs is at hand, each axis moves in one loop at a time, folds end
     before they are used, and each store is done once for each of its indices.
     """
-    walk = Walk(kernel, [], set())
+    walk = NestCheckState(kernel, [], set())
     check_steps(walk, steps)
     for shared in [step for step in steps if getattr(step, "parallel", False)]:
         alone = all(step is shared or isinstance(step, Node) for step in steps)
@@ -302,7 +302,9 @@ def check_steps(walk, steps):
     """Check steps, one after the other."""
     for step in steps:
         aside = any(loop.together for loop in walk.loops)
-        walk.require(jams(step) or not aside, step, "it is not done side by side")
+        walk.require(
+            has_jammed_loop(step) or not aside, step, "it is not done side by side"
+        )
         step_checks[type(step)](walk, step)
 
 
@@ -332,7 +334,7 @@ def _require_order(walk, store):
     shared = any(loop.parallel for loop in walk.loops)
     walk.require(not shared, store, "two threads may meet")
     for loop in walk.loops:
-        inner = loop is walk.loops[-1] and apart(store, loop.axis)
+        inner = loop is walk.loops[-1] and stores_are_disjoint(store, loop.axis)
         wide = loop.lanes or loop.together
         walk.require(inner or not wide, store, "two lanes may meet")
 
@@ -351,7 +353,7 @@ def _visit_combine(walk, combine):
     walk.require(along == {*fold.detail.axes}, combine, "loops do not carry it")
     walk.require(fold not in walk.entered, combine, "a number enters it twice")
     walk.entered.add(fold)
-    if runs(fold):
+    if is_scan(fold):
         walk.require({*fold.level} <= walk.axes, combine, "an axis does not move")
         inner = walk.loops[-1].axis in fold.detail.axes
         walk.require(inner, combine, "it runs along another loop")
@@ -359,25 +361,25 @@ def _visit_combine(walk, combine):
 
 
 def _visit_loop(walk, loop):
-    check_marks(walk, loop)
+    check_loop_annotations(walk, loop)
     size, wide = walk.kernel.sizes[loop.axis], [o for o in walk.loops if o.lanes]
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
     turns = (loop.parallel or loop.together) and loop.folds
     walk.require(not turns, loop, "its turns depend on others")
-    turns = loop.lanes and any(map(runs, loop.folds))
+    turns = loop.lanes and any(map(is_scan, loop.folds))
     walk.require(not turns, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}
     own = {*loop.folds} - carried
     walk.entered -= own
     _check_strip(walk, loop)
     whole = all(outer.axis != loop.axis for outer in walk.loops)  # of no strip
-    masks = whole and loop.lanes and size < 2**31 and fits_masks(loop)
+    masks = whole and loop.lanes and size < 2**31 and is_maskable(loop)
     walk.require(masks or not loop.masked, loop, "a mask is not enough for its steps")
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")
-    walk.known |= {fold for fold in own if not runs(fold)}
+    walk.known |= {fold for fold in own if not is_scan(fold)}
 
 
 def _check_strip(walk, loop):
@@ -387,11 +389,13 @@ def _check_strip(walk, loop):
     walk.require(not loop.strip or plain, loop, "its strips are no loops")
 
 
-# From types of steps to functions of a `Walk` and a step.
-step_checks: dict = Registry({
-    Node: _visit_node,
-    Store: _visit_store,
-    Start: _visit_start,
-    Combine: _visit_combine,
-    Loop: _visit_loop,
-})
+# From types of steps to functions of a `NestCheckState` and a step.
+step_checks: dict = Registry(
+    {
+        Node: _visit_node,
+        Store: _visit_store,
+        FoldInit: _visit_start,
+        FoldCombine: _visit_combine,
+        Loop: _visit_loop,
+    }
+)

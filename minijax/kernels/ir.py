@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import kind_of, short_name
+from minijax.arrays.dtypes import dtype_kind, short_dtype_name
 from minijax.arrays.numerics import (
-    by_number,
-    convert,
-    count_leading_zeros,
-    count_ones,
-    divide,
-    log_gamma,
-    remainder,
+    clz_impl,
+    convert_impl,
+    div_impl,
+    elementwise_impl_of_scalar_function,
+    lgamma_scalar,
+    population_count_impl,
+    rem_impl,
 )
-from minijax.lax.reductions import highest, lowest
+from minijax.lax.reductions import max_of_dtype, min_of_dtype
 
 # Operations on scalars: what each means, for which dtypes, and how NumPy does it.
 
@@ -55,22 +55,24 @@ class ScalarOp(NamedTuple):
 scalar_ops = {}
 
 
-def define(name, *columns, **more):
+def define_scalar_op(name, *columns, **more):
     """Add a row."""
     scalar_ops[name] = ScalarOp(*columns, **more)
 
 
-define("add", np.add, "iuf")
-define("sub", np.subtract, "iuf")
-define("mul", np.multiply, "iuf")
-define(
+define_scalar_op("add", np.add, "iuf")
+define_scalar_op("sub", np.subtract, "iuf")
+define_scalar_op("mul", np.multiply, "iuf")
+define_scalar_op(
     "div",
-    lambda x, y: divide(np, x, y),
+    lambda x, y: div_impl(np, x, y),
     "iuf",
     note="Integers: towards zero; never by 0, and never the least integer by -1.",
 )
-define("max", np.maximum, "biuf", note="NaN if an operand is. Of two zeros, either.")
-define(
+define_scalar_op(
+    "max", np.maximum, "biuf", note="NaN if an operand is. Of two zeros, either."
+)
+define_scalar_op(
     "select",
     np.where,
     "biuf",
@@ -80,36 +82,43 @@ define(
 )
 
 
-define("min", np.minimum, "biuf", note="NaN if an operand is. Of two zeros, either.")
-define(
+define_scalar_op(
+    "min", np.minimum, "biuf", note="NaN if an operand is. Of two zeros, either."
+)
+define_scalar_op(
     "rem",
-    lambda x, y: remainder(np, x, y),
+    lambda x, y: rem_impl(np, x, y),
     "iuf",
     note="It has the sign of the first operand. Integers: as for div.",
 )
-define("neg", np.negative, "iuf", arity=1)
-define(
+define_scalar_op("neg", np.negative, "iuf", arity=1)
+define_scalar_op(
     "abs",
     np.abs,
     "if",
     arity=1,
     note="The least integer has no positive partner, and stays as it is.",
 )
-define("and", np.bitwise_and, "biu")
-define("or", np.bitwise_or, "biu")
-define("xor", np.bitwise_xor, "biu")
-define("not", np.invert, "biu", arity=1)
-define("shift_left", np.left_shift, "iu", note="By less than the number of bits.")
-define(
+define_scalar_op("and", np.bitwise_and, "biu")
+define_scalar_op("or", np.bitwise_or, "biu")
+define_scalar_op("xor", np.bitwise_xor, "biu")
+define_scalar_op("not", np.invert, "biu", arity=1)
+define_scalar_op(
+    "shift_left", np.left_shift, "iu", note="By less than the number of bits."
+)
+define_scalar_op(
     "shift_right",
     np.right_shift,
     "iu",
     note="By less than the number of bits; the sign moves into the gap.",
 )
-define(
-    "population_count", lambda x: count_ones(np, x).astype(x.dtype), "iu", arity=1
+define_scalar_op(
+    "population_count",
+    lambda x: population_count_impl(np, x).astype(x.dtype),
+    "iu",
+    arity=1,
 )
-define("clz", lambda x: count_leading_zeros(np, x).astype(x.dtype), "iu", arity=1)
+define_scalar_op("clz", lambda x: clz_impl(np, x).astype(x.dtype), "iu", arity=1)
 
 _COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
@@ -117,12 +126,12 @@ _COMPARISONS = {
 }  # fmt: skip
 for _name, _function in _COMPARISONS.items():
     _note = "Nothing but ne is true of NaN."
-    define(_name, _function, "biuf", result=np.dtype(bool), note=_note)
+    define_scalar_op(_name, _function, "biuf", result=np.dtype(bool), note=_note)
 
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
-    define(_name, getattr(np, _name), "f", arity=1)
-define("copysign", np.copysign, "f")
-define(
+    define_scalar_op(_name, getattr(np, _name), "f", arity=1)
+define_scalar_op("copysign", np.copysign, "f")
+define_scalar_op(
     "as_float16",
     lambda x: x.astype(np.float32).astype(np.float16).astype(x.dtype),
     "f",
@@ -132,26 +141,26 @@ define(
 
 
 def _of_arrays(function):
-    each = by_number(function)
+    each = elementwise_impl_of_scalar_function(function)
     return lambda x: each(np, x).astype(x.dtype)
 
 
 # In the mathematical library of every system, and of CUDA.
-LIBRARY = {
+NUMPY_MATH = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
     "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt, "pow": np.power,
     "hypot": np.hypot, "erf": _of_arrays(math.erf), "erfc": _of_arrays(math.erfc),
-    "lgamma": _of_arrays(log_gamma),
+    "lgamma": _of_arrays(lgamma_scalar),
 }  # fmt: skip
-for _name, _function in LIBRARY.items():
+for _name, _function in NUMPY_MATH.items():
     _arity = 2 if _name in ("atan2", "pow", "hypot") else 1
-    define(_name, _function, "f", arity=_arity, cost="transcendentals")
+    define_scalar_op(_name, _function, "f", arity=_arity, cost="transcendentals")
 
 
-class Folding(NamedTuple):
+class FoldOp(NamedTuple):
     """A way to fold many scalars into one.
 
     Attributes:
@@ -178,34 +187,34 @@ def _folding(ufunc, first, accepts="biuf"):
     def running(x, axis):
         return ufunc.accumulate(x, axis, x.dtype)
 
-    return Folding(whole, first, accepts, running)
+    return FoldOp(whole, first, accepts, running)
 
 
 def _place(argument):
     return lambda x, axes, start: argument(x, *axes, keepdims=True)
 
 
-foldings = {
+fold_ops = {
     "add": _folding(np.add, lambda dtype: 0, "iuf"),
     "mul": _folding(np.multiply, lambda dtype: 1, "iuf"),
-    "max": _folding(np.maximum, lowest),
-    "min": _folding(np.minimum, highest),
+    "max": _folding(np.maximum, min_of_dtype),
+    "min": _folding(np.minimum, max_of_dtype),
     "and": _folding(np.bitwise_and, lambda dtype: ~dtype.type(0), "biu"),
     "or": _folding(np.bitwise_or, lambda dtype: 0, "biu"),
     "xor": _folding(np.bitwise_xor, lambda dtype: 0, "biu"),
-    "argmax": Folding(_place(np.argmax), lowest),
-    "argmin": Folding(_place(np.argmin), highest),
+    "argmax": FoldOp(_place(np.argmax), min_of_dtype),
+    "argmin": FoldOp(_place(np.argmin), max_of_dtype),
 }
 
 
-def in_registers(dtype):
+def compute_dtype(dtype):
     """Return the dtype in which numbers of `dtype` are computed: halves are widened."""
-    return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
+    return np.dtype(np.float32) if dtype_kind(dtype) == "h" else dtype
 
 
 # Operations with a dtype of their own for the result, as functions of array and dtype.
-recastings = {
-    "convert": lambda x, dtype: convert(np, x, dtype),
+cast_ops = {
+    "convert": lambda x, dtype: convert_impl(np, x, dtype),
     "bitcast": lambda x, dtype: x.view(dtype),
 }
 
@@ -223,7 +232,7 @@ def _sha256():
 sha256 = _sha256()
 
 # Names of axes, with no t among them: in CUDA C that is a thread's number.
-AXES = [*"ijklmnopqrs", *[f"i{number}" for number in range(11, 64)]]
+AXIS_NAMES = [*"ijklmnopqrs", *[f"i{number}" for number in range(11, 64)]]
 
 
 class Parameter(NamedTuple):
@@ -237,7 +246,7 @@ class Parameter(NamedTuple):
     size: int
 
     def __str__(self):
-        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+        return f"{self.name}:{short_dtype_name(self.dtype)}[{self.size}]"
 
 
 def _term(factor, letter):
@@ -270,7 +279,7 @@ class Affine(NamedTuple):
         return least, most
 
     def __str__(self):
-        terms = [_term(self.strides[axis], AXES[axis]) for axis in self.axes]
+        terms = [_term(self.strides[axis], AXIS_NAMES[axis]) for axis in self.axes]
         if self.offset or not terms:
             terms.append(_term(self.offset, ""))
         text = " ".join(terms)
@@ -287,7 +296,7 @@ class Guard(NamedTuple):
         return f"0 <= {self.place} < {self.limit}"
 
 
-class Term(NamedTuple):
+class IndirectTerm(NamedTuple):
     """A computed part of a place: `stride` times a number, ``0 <= number < limit``."""
 
     stride: int
@@ -298,9 +307,9 @@ class Update(NamedTuple):
     """How a store finds computed places, and what it does there (a scatter).
 
     Attributes:
-      how: "set", or how what is stored enters what is there, a name in `foldings`.
+      how: "set", or how what is stored enters what is there, a name in `fold_ops`.
       at: nodes, the numbers of the `terms`; outside of a limit, nothing is stored.
-      terms: tuple of `Term`.
+      terms: tuple of `IndirectTerm`.
       axes: those along which it is done, one index after the other, the last fastest.
       distinct: whether no two indices have one place, as the caller promises.
     """
@@ -326,7 +335,7 @@ class Load(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """How to fold (a name in `foldings`), and along which axes."""
+    """How to fold (a name in `fold_ops`), and along which axes."""
 
     how: str
     axes: tuple
@@ -358,7 +367,7 @@ class Store(NamedTuple):
         return self._replace(node=new[self.node], update=update)
 
 
-def union(levels):
+def union_of_levels(levels):
     """Return all axes of some levels, in order."""
     distinct = {*levels} - {()}
     if len(distinct) < 2:
@@ -366,13 +375,13 @@ def union(levels):
     return tuple(sorted(set().union(*distinct)))
 
 
-class Start(NamedTuple):
+class FoldInit(NamedTuple):
     """A step of a nest: the running value of a fold begins."""
 
     fold: Any
 
 
-class Combine(NamedTuple):
+class FoldCombine(NamedTuple):
     """A step of a nest: one more number enters the running value of a fold."""
 
     fold: Any
@@ -409,31 +418,31 @@ class Loop(NamedTuple):
     masked: bool = False
 
 
-def runs(fold):
+def is_scan(fold):
     """Return whether a fold has a result at each index, not only at the end."""
     return fold.op == "running"
 
 
 def print_kernel(kernel):
     """Return the text: a line for each node, with its dtype and its level."""
-    names = names_of(kernel)
+    names = node_names(kernel)
     head = f"{kernel.name}({', '.join(map(str, kernel.parameters))})"
-    limits = [f"{AXES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
+    limits = [f"{AXIS_NAMES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
     lines = [f"{head} for {', '.join(limits)}" if limits else head]
     for node, name in names.items():
-        level = ",".join(AXES[axis] for axis in node.level)
-        kind = f"{name}:{short_name(node.dtype)}[{level}]"
+        level = ",".join(AXIS_NAMES[axis] for axis in node.level)
+        kind = f"{name}:{short_dtype_name(node.dtype)}[{level}]"
         lines.append(f"  {kind} = {right_hand_side(node, names)}")
     return "\n".join([*lines, *[f"  {item_text(s, names)}" for s in kernel.stores]])
 
 
-def names_of(kernel):
+def node_names(kernel):
     """Return names for the nodes of a kernel that are no constants."""
     computed = [node for node in kernel.nodes if node.op != "constant"]
     return {node: f"v{place}" for place, node in enumerate(computed)}
 
 
-def number_text(number):
+def exact_number_text(number):
     """Return a number as a text that no other number has: NaN has many bits."""
     text, bits = str(number.item()), number.tobytes()
     plain = number == number or bits == np.asarray(np.nan, number.dtype).tobytes()
@@ -445,7 +454,7 @@ def item_text(item, names):
     if isinstance(item, Store):
         return _store_text(item, names)
     if item.op == "constant":
-        return f"{number_text(item.detail)}:{short_name(item.dtype)}"
+        return f"{exact_number_text(item.detail)}:{short_dtype_name(item.dtype)}"
     return names.get(item, "?")
 
 
@@ -453,12 +462,12 @@ def right_hand_side(node, names):
     """Return what a node is, without its name."""
     args = " ".join(item_text(arg, names) for arg in node.args)
     if node.op == "index":
-        return AXES[node.detail]
+        return AXIS_NAMES[node.detail]
     if node.op == "load":
         return _load_text(node, names)
     if node.op in ("fold", "running"):
         over = "over" if node.op == "fold" else "along"
-        axes = ",".join(AXES[axis] for axis in node.detail.axes)
+        axes = ",".join(AXIS_NAMES[axis] for axis in node.detail.axes)
         return f"{node.op} {node.detail.how} {over} {axes} of {args}"
     return f"{node.op} {args}"
 
@@ -470,7 +479,7 @@ def _load_text(node, names):
     text = f"load {parameter.name}[{_sum(place, numbers, terms)}]"
     if not limits:
         return text
-    return f"{text} if {' and '.join(limits)} else {number_text(other)}"
+    return f"{text} if {' and '.join(limits)} else {exact_number_text(other)}"
 
 
 def _store_text(store, names):
@@ -479,7 +488,7 @@ def _store_text(store, names):
         return f"{parameter.name}[{place}] = {item_text(node, names)}"
     numbers = [item_text(x, names) for x in update.at]
     limits = _limits(numbers, update.terms)
-    along = ",".join(AXES[axis] for axis in update.axes)
+    along = ",".join(AXIS_NAMES[axis] for axis in update.axes)
     words = [f"{parameter.name}[{_sum(place, numbers, update.terms)}] {update.how}="]
     words += [item_text(node, names), f"for {along}" if along else "once"]
     words += [f"if {' and '.join(limits)}"] * bool(limits)
@@ -503,16 +512,16 @@ def nest_text(steps, kernel, names, depth=0):
         if isinstance(step, Loop):
             lines.append((depth, _head(step, kernel.sizes[step.axis])))
             lines += nest_text(step.body, kernel, names, depth + 1)
-        elif steps_inside(step):
-            axis = AXES[step.axis] if hasattr(step, "axis") else ""
+        elif child_steps(step):
+            axis = AXIS_NAMES[step.axis] if hasattr(step, "axis") else ""
             lines.append((depth, f"{type(step).__name__.lower()} {axis}".strip() + ":"))
-            lines += nest_text(steps_inside(step), kernel, names, depth + 1)
+            lines += nest_text(child_steps(step), kernel, names, depth + 1)
         elif getattr(step, "op", "") != "constant":
             lines.append((depth, _line(step, names)))
     return lines
 
 
-def steps_inside(step):
+def child_steps(step):
     """Return the steps that one holds in its fields, in lists or as a `Loop`."""
     inside = []
     for field in step if isinstance(step, tuple) else ():
@@ -528,7 +537,7 @@ def _head(loop, size):
     said = "unrolled", "blocked", "parallel", "masked"
     marks += [name for name in said if getattr(loop, name)]
     marks += [f"shared by {loop.team} threads"] if loop.team else []
-    return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
+    return ", ".join([f"for {AXIS_NAMES[loop.axis]} < {size}", *marks]) + ":"
 
 
 def _line(step, names):
@@ -539,17 +548,17 @@ def _line(step, names):
     if not hasattr(step, "fold"):
         return f"{type(step).__name__.lower()} {names[step.node]}"
     [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
-    if isinstance(step, Start):
-        return f"{name} = {foldings[how].start(arg.dtype).item()}"
+    if isinstance(step, FoldInit):
+        return f"{name} = {fold_ops[how].start(arg.dtype).item()}"
     return f"{name} = {how} {name} {item_text(arg, names)}"
 
 
-def elements(kernel, axes):
+def trip_count(kernel, axes):
     """Return how many indices there are along some axes."""
     return math.prod(kernel.sizes[axis] for axis in axes)
 
 
-def traffic(kernel):
+def bytes_accessed(kernel):
     """Return how many bytes a kernel reads, and how many it writes."""
     loads = [node for node in kernel.nodes if node.op == "load"]
     updates = [store for store in kernel.stores if store.update]
@@ -557,32 +566,34 @@ def traffic(kernel):
     read |= {store[:2]: store.axes for store in updates if store.update.how != "set"}
     written = {store[:2]: store.axes for store in kernel.stores}
     return tuple(
-        sum(elements(kernel, axes) * key[0].dtype.itemsize for key, axes in at.items())
+        sum(
+            trip_count(kernel, axes) * key[0].dtype.itemsize for key, axes in at.items()
+        )
         for at in (read, written)
     )
 
 
 def _moving(node):
     """Return the axes along which the place of a load moves."""
-    return union([node.detail.place.axes, *[arg.level for arg in node.args]])
+    return union_of_levels([node.detail.place.axes, *[arg.level for arg in node.args]])
 
 
-def operations(kernel):
+def flops_and_transcendentals(kernel):
     """Return how many flops and transcendental functions a kernel computes."""
     counts = {"flops": 0, "transcendentals": 0}
     for node in kernel.nodes:
         if node.op in ("fold", "running"):
             axes = {*node.args[0].level, *node.detail.axes}
-            counts["flops"] += elements(kernel, axes)
+            counts["flops"] += trip_count(kernel, axes)
         elif node.op in scalar_ops and scalar_ops[node.op].cost:
-            counts[scalar_ops[node.op].cost] += elements(kernel, node.level)
+            counts[scalar_ops[node.op].cost] += trip_count(kernel, node.level)
     updates = [store for store in kernel.stores if store.update]
     added = [store.axes for store in updates if store.update.how != "set"]
-    counts["flops"] += sum(elements(kernel, axes) for axes in added)
+    counts["flops"] += sum(trip_count(kernel, axes) for axes in added)
     return counts
 
 
-def apart(store, axis):
+def stores_are_disjoint(store, axis):
     """Return whether indices along an axis surely store into different elements."""
     update, moves = store.update, bool(store.place.strides[axis])
     if not update or update.distinct:

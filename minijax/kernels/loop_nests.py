@@ -16,22 +16,22 @@ import re
 import numpy as np
 
 from minijax.kernels.ir import (
-    Combine,
     Fold,
+    FoldCombine,
+    FoldInit,
     Load,
     Loop,
-    Start,
     Store,
-    foldings,
-    in_registers,
-    names_of,
+    cast_ops,
+    compute_dtype,
+    fold_ops,
+    is_scan,
     nest_text,
+    node_names,
     print_kernel,
-    recastings,
-    runs,
     scalar_ops,
     sha256,
-    union,
+    union_of_levels,
 )
 
 # The kernel IR: loop nests over scalar expressions, as data.
@@ -57,42 +57,51 @@ class Node:
     detail: object = None
 
 
-def constant(value, dtype):
+def constant_node(value, dtype):
     """Return the node of a number."""
-    dtype = in_registers(dtype)
+    dtype = compute_dtype(dtype)
     return Node("constant", (), dtype, (), dtype.type(value))
 
 
-def index(axis):
+def index_node(axis):
     """Return the node of the index along an axis."""
     return Node("index", (), np.dtype(np.int64), (axis,), axis)
 
 
-def apply(op, *args, dtype=None):
+def op_node(op, *args, dtype=None):
     """Return the node of a scalar operation, by its name in a table.
 
-    A name in `recastings` needs the dtype of the result besides the nodes `args`.
+    A name in `cast_ops` needs the dtype of the result besides the nodes `args`.
     """
     if dtype is None:
         dtype = scalar_ops[op].result or args[-1].dtype
-    return Node(op, args, in_registers(dtype), union([arg.level for arg in args]))
+    return Node(
+        op, args, compute_dtype(dtype), union_of_levels([arg.level for arg in args])
+    )
 
 
-def load(parameter, place, guards=(), other=0, computed=()):
+def load_node(parameter, place, guards=(), other=0, computed=()):
     """Return the node of an element of a parameter.
 
     Args:
       parameter, place, guards, other: as in a `Load`.
-      computed: pairs of a node of int64 and a `Term`, which are added to the place.
+      computed: pairs of a node of int64 and a `IndirectTerm`, which are added to the
+        place.
     """
     args, terms = zip(*computed) if computed else ((), ())
-    dtype = in_registers(parameter.dtype)
+    dtype = compute_dtype(parameter.dtype)
     levels = [place.axes, *[guard.place.axes for guard in guards]]
     detail = Load(parameter, place, tuple(guards), dtype.type(other), terms)
-    return Node("load", args, dtype, union([*levels, *[x.level for x in args]]), detail)
+    return Node(
+        "load",
+        args,
+        dtype,
+        union_of_levels([*levels, *[x.level for x in args]]),
+        detail,
+    )
 
 
-def fold(how, axes, arg):
+def fold_node(how, axes, arg):
     """Return the node of what remains of another when `axes` are folded away."""
     level = tuple(axis for axis in arg.level if axis not in axes)
     dtype = np.dtype(np.int64) if how.startswith("arg") else arg.dtype
@@ -127,7 +136,7 @@ class Kernel:
         return print_kernel(self)
 
 
-def needed(goals, ends=()):
+def backward_slice(goals, ends=()):
     """Return the set of goals and all they are made of; the walk stops at `ends`."""
     found, open_ends = set(), [*goals]
     while open_ends:
@@ -142,7 +151,7 @@ def needed(goals, ends=()):
 
 
 def loop_nest(kernel, moving=()):
-    """Return the steps of a kernel: nodes, stores, and `Start`, `Combine`, `Loop`.
+    """Return the steps of a kernel: nodes, stores, `FoldInit`, `FoldCombine`, `Loop`.
 
     A node is computed as soon as all of its axes move, in every loop that needs it.
     What goes along one axis and does not have to wait for the other shares a loop.
@@ -152,14 +161,17 @@ def loop_nest(kernel, moving=()):
 
 
 def _steps(kernel, goals, moving, done):
-    """Return the steps that lead to some goals, each a `Store` or a `Combine`."""
-    steps, leading = [], needed([x for goal in goals for x in _wanted(goal)], done)
+    """Return the steps that lead to some goals, each a `Store` or a `FoldCombine`."""
+    steps, leading = (
+        [],
+        backward_slice([x for goal in goals for x in _wanted(goal)], done),
+    )
     while goals:
         nodes, folds, waiting = _computed(kernel, leading, moving, done)
         ready = [goal for goal in goals if waiting.isdisjoint(_wanted(goal))]
         goals = [goal for goal in goals if not waiting.isdisjoint(_wanted(goal))]
-        steps += [*nodes, *map(Start, folds)]
-        for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
+        steps += [*nodes, *map(FoldInit, folds)]
+        for axis, group in _by_axis([*map(FoldCombine, folds), *ready], moving).items():
             loop = axis is not None
             steps += _loop(kernel, axis, group, moving, done) if loop else group
         done.update(folds)
@@ -188,7 +200,7 @@ def _computed(kernel, leading, moving, done):
                 folds.append(node)
                 waiting.add(node)
             elif here:
-                nodes.append(Combine(node) if node.op == "running" else node)
+                nodes.append(FoldCombine(node) if node.op == "running" else node)
                 done.add(node)
     return nodes, folds, waiting
 
@@ -206,10 +218,10 @@ def _by_axis(goals, moving):
 def _loop(kernel, axis, goals, moving, done):
     """Return a loop, behind the first values of the folds that run along its axis."""
     body = _steps(kernel, goals, moving | {axis}, set(done))
-    folds = [goal.fold for goal in goals if isinstance(goal, Combine)]
-    inside = [step.fold for step in body if isinstance(step, Combine)]
-    ours = [each for each in inside if runs(each) and axis in each.detail.axes]
-    return [*map(Start, ours), Loop(axis, body, (*folds, *ours))]
+    folds = [goal.fold for goal in goals if isinstance(goal, FoldCombine)]
+    inside = [step.fold for step in body if isinstance(step, FoldCombine)]
+    ours = [each for each in inside if is_scan(each) and axis in each.detail.axes]
+    return [*map(FoldInit, ours), Loop(axis, body, (*folds, *ours))]
 
 
 def print_nest(kernel, steps=None):
@@ -219,7 +231,7 @@ def print_nest(kernel, steps=None):
 
 def nest_lines(kernel, steps=None):
     """Return the steps of a kernel's loops as pairs of a depth and a text."""
-    return nest_text(steps or loop_nest(kernel), kernel, names_of(kernel))
+    return nest_text(steps or loop_nest(kernel), kernel, node_names(kernel))
 
 
 # The reference interpreter of kernels, in NumPy.
@@ -254,8 +266,8 @@ def _value(node, args, indices, sizes, memory):
         return _load(node.detail, args, indices, memory)
     if node.op in ("fold", "running"):
         return _fold(node, args[0], sizes)
-    if node.op in recastings:
-        return recastings[node.op](args[0], node.dtype)
+    if node.op in cast_ops:
+        return cast_ops[node.op](args[0], node.dtype)
     return scalar_ops[node.op].numpy(*args).astype(node.dtype, copy=False)
 
 
@@ -268,14 +280,14 @@ def _load(detail, args, indices, memory):
     if not inside.any():
         return np.full(np.broadcast(address, inside).shape, other)
     found = memory[parameter.name][np.where(inside, address, 0)]
-    return np.where(inside, found.astype(in_registers(parameter.dtype)), other)
+    return np.where(inside, found.astype(compute_dtype(parameter.dtype)), other)
 
 
 def _fold(node, arg, sizes):
     shape, (how, axes) = list(arg.shape), node.detail
     for axis in axes:
         shape[axis] = sizes[axis]
-    folding, arg = foldings[how], np.broadcast_to(arg, shape)
+    folding, arg = fold_ops[how], np.broadcast_to(arg, shape)
     if node.op == "running":
         return folding.running(arg, *axes)
     return folding.numpy(arg, axes, folding.start(arg.dtype))

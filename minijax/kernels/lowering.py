@@ -19,9 +19,14 @@ import numpy as np
 from minijax import lax
 from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, ShapedArray, asbuffer
-from minijax.arrays.config import any_promotion
+from minijax.arrays.config import permissive_promotion
 from minijax.arrays.dtypes import enable_x64
-from minijax.arrays.numerics import by_squaring, longer, wide, without
+from minijax.arrays.numerics import (
+    cumulative_accumulator_dtype,
+    power_by_squaring,
+    remove_axes,
+    sum_accumulator_dtype,
+)
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks.callback import (
     debug_callback_p,
@@ -38,32 +43,32 @@ from minijax.custom_derivatives.custom_jvp_vjp import (
     custom_lin_p,
     stop_gradient_p,
 )
-from minijax.custom_derivatives.linear_solves import CALLS
+from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal, make_jaxpr
-from minijax.jaxprs.types import Latest, ShapeDtypeStruct
+from minijax.jaxprs.types import Hook, ShapeDtypeStruct
 from minijax.jitting.compilation import backends
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.stages import BYTES, cost_of, nbytes
+from minijax.jitting.stages import BYTES_ACCESSED, eqn_cost, nbytes
 from minijax.kernels.builder import (
     Buffer,
+    ComplexNode,
     KernelBuilder,
-    NoKernel,
-    Pair,
-    everywhere,
-    parts,
-    permuted,
-    reshaped,
-    reversed_along,
-    sliced,
-    stretched,
-    whole,
+    UnsupportedKernel,
+    broadcast_scalar_view,
+    broadcast_view,
+    contiguous_view,
+    real_and_imag_views,
+    reshape_view,
+    reverse_view,
+    slice_view,
+    transpose_view,
 )
-from minijax.kernels.ir import Affine, Guard, operations, traffic
+from minijax.kernels.ir import Affine, Guard, bytes_accessed, flops_and_transcendentals
 from minijax.kernels.loop_nests import Kernel, interpret
-from minijax.lax.reductions import countable
+from minijax.lax.reductions import fits_index_dtype
 from minijax.python_backend.codegen import PythonProgram
-from minijax.python_backend.codegen_rules import COLLECTIVES, GONE
-from minijax.rematerialization.caching import key_of_params
+from minijax.python_backend.codegen_rules import AXIS_NOT_BOUND_REASON, COLLECTIVES
+from minijax.rematerialization.caching import cache_key_of_params
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
 from minijax.scans.scan import scan_p
@@ -85,7 +90,7 @@ class StepKind(NamedTuple):
       run: a function of a program and a step that returns a function of the memory,
         which does the step.
       cost: a function of a step that returns its costs, a `Counter`.
-      write: a function of a `StepsText` and a step that writes it there; None if
+      write: a function of a `StepsEmitter` and a step that writes it there; None if
         Python does the step for machine code.
     """
 
@@ -136,12 +141,12 @@ def _holes_in_rules(rules):
 step_kinds = StepKinds()
 
 
-def cost_of_moving(step):
+def copy_cost(step):
     """Return the costs of a step that moves numbers, and computes none."""
-    return Counter({BYTES: sum(map(nbytes, [*step.reads, *step.writes]))})
+    return Counter({BYTES_ACCESSED: sum(map(nbytes, [*step.reads, *step.writes]))})
 
 
-def cost_of_program(program):
+def program_cost(program):
     """Return the costs of all steps of a program, a `Counter`."""
     counts = [step_kinds[type(step)].cost(step) for step in program.steps]
     return sum(counts, Counter())
@@ -153,7 +158,7 @@ kernel_rules: RuleTable = RuleTable("kernel")
 
 
 def _as_everywhere(lowering, eqn, *operands):
-    raise NoKernel("a CPU does it by the rule of all targets")
+    raise UnsupportedKernel("a CPU does it by the rule of all targets")
 
 
 # The rules of a CPU, which it asks before `kernel_rules`: to launch many small kernels
@@ -161,7 +166,7 @@ def _as_everywhere(lowering, eqn, *operands):
 cpu_rules: RuleTable = RuleTable("cpu", default=_as_everywhere)
 
 # What is done to a `ClosedJaxpr` before it is lowered for a machine.
-jaxpr_passes = Latest(lambda closed: closed)
+jaxpr_passes = Hook(lambda closed: closed)
 
 
 class Launch(NamedTuple):
@@ -228,7 +233,7 @@ def _listed(views):
     return " ".join(map(str, views))
 
 
-class Lowering:
+class LoweringContext:
     """Writes the steps of a program.
 
     Args:
@@ -248,7 +253,7 @@ class Lowering:
         """Return new memory for an array, and its view there."""
         buffer = Buffer(f"m{self.count}", aval.dtype, aval.size)
         self.count += 1
-        return whole(buffer, aval.dtype, aval.shape)
+        return contiguous_view(buffer, aval.dtype, aval.shape)
 
     def launch(self, k, x, aval):
         """Add a step that computes an array; return its view.
@@ -284,18 +289,18 @@ class Lowering:
 
     def in_its_buffer(self, view):
         """Return the view of an array that has a buffer to itself, row by row."""
-        return view if fills_a_buffer(view) else self.copy(view)
+        return view if is_contiguous(view) else self.copy(view)
 
     def reshaped(self, view, shape):
         """Return the view of another shape, of a copy if no strides reach that."""
-        found = reshaped(view, shape)
-        return reshaped(self.copy(view), shape) if found is None else found
+        found = reshape_view(view, shape)
+        return reshape_view(self.copy(view), shape) if found is None else found
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the views of its results."""
         tables = [x for x in (self.rules, kernel_rules) if eqn.primitive in x]
         for rules in tables:
-            with suppress(NoKernel):
+            with suppress(UnsupportedKernel):
                 return rules[eqn.primitive](self, eqn, *operands)
         results = [self.allocate(var.aval) for var in eqn.outvars]
         self.steps.append(Evaluate(eqn, operands, results))
@@ -319,7 +324,10 @@ class Lowering:
 
     def function(self, function, operands):
         """Add the steps of a function of arrays; return the views of its results."""
-        with enable_x64(), any_promotion():  # switches are for the user's operations
+        with (
+            enable_x64(),
+            permissive_promotion(),
+        ):  # switches are for the user's operations
             structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
             closed = make_jaxpr(function)(*structs)
         return self.program(closed, operands)
@@ -327,7 +335,7 @@ class Lowering:
 
 def _view(atom, views):
     if isinstance(atom, Literal):
-        return everywhere(np.asarray(atom.val, atom.aval.dtype)[()])
+        return broadcast_scalar_view(np.asarray(atom.val, atom.aval.dtype)[()])
     return views[atom]
 
 
@@ -378,24 +386,24 @@ def lower(closed, rules=None):
     Args:
       closed: the `ClosedJaxpr`.
       rules: a target's kernel rules by primitive; they are asked before `kernel_rules`,
-        and where one raises `NoKernel` the common one is asked.
+        and where one raises `UnsupportedKernel` the common one is asked.
     """
-    lowering = Lowering(rules)
+    lowering = LoweringContext(rules)
     inputs = [lowering.allocate(var.aval) for var in closed.jaxpr.invars]
     outputs = map(lowering.in_its_buffer, lowering.program(closed, inputs))
     buffers = [[view.source for view in views] for views in (inputs, outputs)]
     return LoweredProgram(buffers[0], buffers[1], lowering.constants, lowering.steps)
 
 
-def fills_a_buffer(view):
+def is_contiguous(view):
     """Return whether a view is all of a buffer, row by row."""
     buffer = view.source
     if not isinstance(buffer, Buffer) or buffer.size != math.prod(view.shape):
         return False
-    return view == whole(buffer, buffer.dtype, view.shape)
+    return view == contiguous_view(buffer, buffer.dtype, view.shape)
 
 
-def elementwise(body):
+def elementwise_kernel_rule(body):
     """Return the kernel rule of a primitive that acts on each element by itself.
 
     Args:
@@ -407,8 +415,8 @@ def elementwise(body):
     def rule(lowering, eqn, *operands):
         aval = eqn.outvars[0].aval
         kind = body, eqn.primitive, aval.shape, aval.dtype
-        params = eqn.params and key_of_params(eqn.params)
-        key = (*kind, params or (), *likeness(operands))
+        params = eqn.params and cache_key_of_params(eqn.params)
+        key = (*kind, params or (), *kernel_cache_key(operands))
         if key not in lowering.known:
             k = KernelBuilder(eqn.primitive.name, aval.shape)
             x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
@@ -425,7 +433,7 @@ def elementwise(body):
     return rule
 
 
-def likeness(views):
+def kernel_cache_key(views):
     """Return what views must have in common for one kernel to read them all."""
     found, buffers = [], {}
     for source, *rest in views:
@@ -437,9 +445,9 @@ def likeness(views):
     return found
 
 
-def by_scalar_op(name):
+def scalar_op_kernel_rule(name):
     """Return the kernel rule by the scalar operation of a name."""
-    return elementwise(lambda k, *xs: k.apply(name, *xs))
+    return elementwise_kernel_rule(lambda k, *xs: k.apply(name, *xs))
 
 
 # Lowering rules: primitives as kernels, one element each, or folded and rearranged.
@@ -449,11 +457,11 @@ for _op in """
     exp2 expm1 log1p sqrt cbrt tan asin acos atan atan2 sinh cosh asinh acosh atanh
     erf erfc lgamma conj not and or xor population_count clz
 """.split():
-    kernel_rules[getattr(lax, f"{_op}_p")] = by_scalar_op(_op)
+    kernel_rules[getattr(lax, f"{_op}_p")] = scalar_op_kernel_rule(_op)
 
 
 def _rule(name, body):
-    kernel_rules[getattr(lax, f"{name}_p")] = elementwise(body)
+    kernel_rules[getattr(lax, f"{name}_p")] = elementwise_kernel_rule(body)
 
 
 _rule("copy", lambda k, x: x)
@@ -462,7 +470,7 @@ _rule("rsqrt", lambda k, x: k.div(1, k.sqrt(x)))
 _rule("logistic", lambda k, x: k.div(1, k.add(1, k.exp(k.neg(x)))))
 _rule("is_finite", lambda k, x: k.lt(k.abs(x), np.inf))
 _rule("clamp", lambda k, low, x, high: k.min(k.max(x, low), high))
-_rule("complex", lambda k, x, y: Pair(x, y))
+_rule("complex", lambda k, x, y: ComplexNode(x, y))
 _rule("pow", lambda k, x, y: k.pow(x, k.convert(y, x.dtype)))
 
 
@@ -486,7 +494,7 @@ def _select_n(k, which, *cases):
 def _integer_pow(k, x, y):
     if y < 0:
         return k.div(1, _integer_pow(k, x, -y))
-    return by_squaring(k.mul, x, y) if y else k.number(1, x)
+    return power_by_squaring(k.mul, x, y) if y else k.number(1, x)
 
 
 _rule("add_any", _add_any)
@@ -587,28 +595,26 @@ def viewing(change):
 
 
 def _slice(shape, x, start_indices, limit_indices, strides):
-    return sliced(x, start_indices, shape, strides or (1,) * len(shape))
+    return slice_view(x, start_indices, shape, strides or (1,) * len(shape))
 
 
 def _squeeze(shape, x, dimensions):
-    return permuted(x, without(range(len(x.shape)), dimensions))
+    return transpose_view(x, remove_axes(range(len(x.shape)), dimensions))
 
 
 def _broadcast(_, x, shape, broadcast_dimensions):
-    return stretched(x, shape, broadcast_dimensions)
+    return broadcast_view(x, shape, broadcast_dimensions)
 
 
 kernel_rules[lax.broadcast_in_dim_p] = viewing(_broadcast)
 kernel_rules[lax.transpose_p] = viewing(
-    lambda _, x, permutation: permuted(x, permutation)
+    lambda _, x, permutation: transpose_view(x, permutation)
 )
-kernel_rules[lax.rev_p] = viewing(
-    lambda _, x, dimensions: reversed_along(x, dimensions)
-)
+kernel_rules[lax.rev_p] = viewing(lambda _, x, dimensions: reverse_view(x, dimensions))
 kernel_rules[lax.slice_p] = viewing(_slice)
 kernel_rules[lax.squeeze_p] = viewing(_squeeze)
-kernel_rules[lax.real_p] = viewing(lambda _, x: parts(x)[0])
-kernel_rules[lax.imag_p] = viewing(lambda _, x: parts(x)[1])
+kernel_rules[lax.real_p] = viewing(lambda _, x: real_and_imag_views(x)[0])
+kernel_rules[lax.imag_p] = viewing(lambda _, x: real_and_imag_views(x)[1])
 
 
 def _reshape(lowering, eqn, operand, **params):
@@ -618,10 +624,10 @@ def _reshape(lowering, eqn, operand, **params):
 def _bitcast(lowering, eqn, operand):
     dtype = eqn.params["new_dtype"]
     if dtype.itemsize != operand.dtype.itemsize:
-        raise NoKernel("the width of the numbers changes")
+        raise UnsupportedKernel("the width of the numbers changes")
     if isinstance(operand.source, Buffer):
         return [operand._replace(dtype=dtype)]
-    return [everywhere(operand.source.view(dtype), operand.shape)]
+    return [broadcast_scalar_view(operand.source.view(dtype), operand.shape)]
 
 
 def _concatenate(lowering, eqn, *operands):
@@ -630,7 +636,7 @@ def _concatenate(lowering, eqn, *operands):
         starts = [0] * len(operand.shape)
         starts[eqn.params["dimension"]] = start
         start += operand.shape[eqn.params["dimension"]]
-        part = sliced(out, starts, operand.shape, [1] * len(starts))
+        part = slice_view(out, starts, operand.shape, [1] * len(starts))
         k = KernelBuilder("concatenate", operand.shape)
         lowering.run(k, (part, k.load(operand)))
     return [out]
@@ -651,7 +657,7 @@ def _pad(lowering, eqn, x, value):
 def _guarded_pad(lowering, eqn, x, value):
     """Load where there is an element, and the padding value elsewhere."""
     aval, lows = eqn.outvars[0].aval, [low for low, *_ in eqn.params["padding_config"]]
-    shifted = sliced(x, [-low for low in lows], aval.shape, [1] * aval.ndim)
+    shifted = slice_view(x, [-low for low in lows], aval.shape, [1] * aval.ndim)
     guards = [
         Guard(Affine(-low, tuple(int(k == axis) for k in range(aval.ndim))), size)
         for axis, (low, size) in enumerate(zip(lows, x.shape))
@@ -673,22 +679,22 @@ def _filled_pad(lowering, eqn, x, value):
         for size, length, (low, *_), step in zip(x.shape, aval.shape, config, steps)
     ]
     counts = [max(0, end - start) for start, end in zip(first, ends)]
-    inner = sliced(x, first, counts, [1] * aval.ndim)
+    inner = slice_view(x, first, counts, [1] * aval.ndim)
     starts = [low + n * step for n, (low, *_), step in zip(first, config, steps)]
     k = KernelBuilder("pad", counts)
-    lowering.run(k, (sliced(out, starts, counts, steps), k.load(inner)))
+    lowering.run(k, (slice_view(out, starts, counts, steps), k.load(inner)))
     return out
 
 
 kernel_rules[lax.pad_p] = _pad
 
 
-def folding(how):
+def fold_kernel_rule(how):
     """Return the rule of a primitive that folds axes; they become the inner loops."""
 
     def fold(lowering, eqn, x, axes, aval):
-        kept = without(range(len(x.shape)), axes)
-        x = permuted(x, (*kept, *axes))
+        kept = remove_axes(range(len(x.shape)), axes)
+        x = transpose_view(x, (*kept, *axes))
         k = KernelBuilder(eqn.primitive.name, x.shape)
         found = k.fold(how, range(len(kept), len(x.shape)), k.load(x))
         dtype = eqn.params.get("index_dtype")
@@ -698,11 +704,17 @@ def folding(how):
     def rule(lowering, eqn, x):
         axes, aval = eqn.params["axes"], eqn.outvars[0].aval
         dtype = eqn.params.get("index_dtype")
-        if dtype and not countable(x.shape[axes[0]], dtype):
-            raise NoKernel("The evaluation refuses an axis that cannot be numbered.")
-        rows = rows_of(x, axes) if wide(aval.dtype) == aval.dtype else ()
+        if dtype and not fits_index_dtype(x.shape[axes[0]], dtype):
+            raise UnsupportedKernel(
+                "The evaluation refuses an axis that cannot be numbered."
+            )
+        rows = (
+            axes_folded_first(x, axes)
+            if sum_accumulator_dtype(aval.dtype) == aval.dtype
+            else ()
+        )
         if rows:
-            kept = without(range(len(x.shape)), rows)
+            kept = remove_axes(range(len(x.shape)), rows)
             shape = [x.shape[axis] for axis in kept]
             x = fold(lowering, eqn, x, rows, aval.update(shape=shape))
             axes = [kept.index(axis) for axis in axes if axis in kept]
@@ -711,10 +723,13 @@ def folding(how):
     return rule
 
 
-ROW, FAR = 16, 2**18  # numbers that make a row, and that no near cache holds
+MIN_ROW_ELEMENTS, OUT_OF_CACHE_ELEMENTS = (
+    16,
+    2**18,
+)  # numbers that make a row, and that no near cache holds
 
 
-def rows_of(x, axes):
+def axes_folded_first(x, axes):
     """Return the axes of rows that are better folded first, alone; or none.
 
     They are the last of the axes in memory, and an axis that is kept lies between them
@@ -725,8 +740,12 @@ def rows_of(x, axes):
     apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
     rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
     left = [k for _, k in places[len(rows) :] if k in axes]
-    long = math.prod([x.shape[k] for k in rows]) >= ROW
-    return rows if apart and left and long and math.prod(x.shape) >= FAR else ()
+    long = math.prod([x.shape[k] for k in rows]) >= MIN_ROW_ELEMENTS
+    return (
+        rows
+        if apart and left and long and math.prod(x.shape) >= OUT_OF_CACHE_ELEMENTS
+        else ()
+    )
 
 
 for _how, _folds in {
@@ -734,7 +753,7 @@ for _how, _folds in {
     "min": lax.reduce_min_p, "and": lax.reduce_and_p, "or": lax.reduce_or_p,
     "xor": lax.reduce_xor_p, "argmax": lax.argmax_p, "argmin": lax.argmin_p,
 }.items():  # fmt: skip
-    kernel_rules[_folds] = folding(_how)
+    kernel_rules[_folds] = fold_kernel_rule(_how)
 
 
 def running_fold(how):
@@ -745,13 +764,17 @@ def running_fold(how):
 
     def rule(lowering, eqn, operand):
         aval, axis = eqn.outvars[0].aval, eqn.params["axis"]
-        if wide(aval.dtype) != aval.dtype:
-            raise NoKernel("NumPy adds these up in numbers with more digits.")
-        order = (*without(range(aval.ndim), [axis]), axis)
+        if sum_accumulator_dtype(aval.dtype) != aval.dtype:
+            raise UnsupportedKernel("NumPy adds these up in numbers with more digits.")
+        order = (*remove_axes(range(aval.ndim), [axis]), axis)
         ends = [aval.ndim - 1] if eqn.params["reverse"] else []
         out = lowering.allocate(aval)
-        x, y = [reversed_along(permuted(a, order), ends) for a in (operand, out)]
-        dtype = longer(aval.dtype) if how in ("add", "mul") else aval.dtype
+        x, y = [reverse_view(transpose_view(a, order), ends) for a in (operand, out)]
+        dtype = (
+            cumulative_accumulator_dtype(aval.dtype)
+            if how in ("add", "mul")
+            else aval.dtype
+        )
         k = KernelBuilder(eqn.primitive.name, x.shape)
         total = k.running(how, aval.ndim - 1, k.convert(k.load(x), dtype))
         lowering.run(k, (y, k.convert(total, aval.dtype)))
@@ -766,7 +789,7 @@ for _how, _running in {
 }.items():  # fmt: skip
     kernel_rules[_running] = running_fold(_how)
 
-for _calls in (jit_p, *CALLS):
+for _calls in (jit_p, *CUSTOM_CALL_PRIMITIVES):
     kernel_rules[_calls] = lambda lowering, eqn, *operands: lowering.program(
         callee_rules[eqn.primitive](eqn), operands
     )
@@ -776,7 +799,7 @@ kernel_rules.reasons[custom_lin_p] = "It is never run, only transposed."
 def _empty(lowering, eqn):
     """Return an array that is never read: zeros that need no memory."""
     aval = eqn.outvars[0].aval
-    return [everywhere(aval.dtype.type(0), aval.shape)]
+    return [broadcast_scalar_view(aval.dtype.type(0), aval.shape)]
 
 
 kernel_rules[empty_p] = _empty
@@ -793,7 +816,7 @@ _CALLS = {
     ],
     "It is the work of a library, which NumPy calls.": [lax.dot_general_p],
     "No fold runs with logarithms of sums; NumPy does it.": [lax.cumlogsumexp_p],
-    GONE: COLLECTIVES,
+    AXIS_NOT_BOUND_REASON: COLLECTIVES,
 }  # fmt: skip
 for _why, _primitives in _CALLS.items():
     kernel_rules.reasons.update(dict.fromkeys(_primitives, _why))
@@ -839,7 +862,7 @@ class KernelProgram:
 
     def __call__(self, *args):
         """Return the list of results."""
-        memory = Memory(self.constants)
+        memory = BufferAllocations(self.constants)
         memory.update(zip(self.lowered.inputs, map(as_bytes, map(asbuffer, args))))
         for step in self.steps:
             step(memory)
@@ -851,7 +874,7 @@ class KernelProgram:
         ]
 
 
-class Memory(dict):
+class BufferAllocations(dict):
     """Bytes by buffers; a buffer gets its memory when it is first asked for."""
 
     def __missing__(self, buffer):
@@ -876,13 +899,13 @@ def interpreted(kernel):
     return run
 
 
-def launched(program, step):
+def launch_runner(program, step):
     """Return a function of the memory that runs the function of a kernel."""
     function, buffers = program.functions[step.kernel.label], step.buffers
     return lambda memory: function(*[memory[buffer] for buffer in buffers])
 
 
-def evaluated(program, step):
+def evaluate_runner(program, step):
     """Return a function of the memory that evaluates an equation on arrays in it.
 
     The equation is made a program of its own, and that a function of Python.
@@ -893,7 +916,7 @@ def evaluated(program, step):
     function = PythonProgram(ClosedJaxpr(jaxpr, []), step.eqn.primitive.name).function
 
     def run(memory):
-        found = function(*[array_of(view, memory) for view in operands.values()])
+        found = function(*[array_from_view(view, memory) for view in operands.values()])
         for result, array in zip(step.results, found):
             memory[result.source] = as_bytes(array)
 
@@ -903,19 +926,21 @@ def evaluated(program, step):
 def cost_of_launch(step):
     """Return the costs of a kernel."""
     kernel = step.kernel
-    return Counter(operations(kernel)) + Counter({BYTES: sum(traffic(kernel))})
+    return Counter(flops_and_transcendentals(kernel)) + Counter(
+        {BYTES_ACCESSED: sum(bytes_accessed(kernel))}
+    )
 
 
 def cost_of_evaluation(step):
     """Return the costs of an equation."""
-    return Counter(cost_of(step.eqn))
+    return Counter(eqn_cost(step.eqn))
 
 
-step_kinds[Launch] = StepKind(launched, cost_of_launch)
-step_kinds[Evaluate] = StepKind(evaluated, cost_of_evaluation)
+step_kinds[Launch] = StepKind(launch_runner, cost_of_launch)
+step_kinds[Evaluate] = StepKind(evaluate_runner, cost_of_evaluation)
 
 
-def array_of(view, memory):
+def array_from_view(view, memory):
     """Return the array that a view describes, or a scalar if it has no axes."""
     if not isinstance(view.source, Buffer):
         return np.broadcast_to(view.source, view.shape)[()]

@@ -16,36 +16,36 @@ import numpy as np
 
 from minijax.arrays.array import (
     ShapedArray,
-    asarray_impl,
-    common_type,
-    held_as,
+    as_array_impl,
+    common_dtype_and_weak_type,
+    convert_literal,
+    def_shape_and_impl,
     is_python_scalar,
-    primitive_rules,
     typeof,
 )
-from minijax.arrays.dtypes import canonicalize_dtype, is_in_force, kind_of
+from minijax.arrays.dtypes import canonicalize_dtype, dtype_kind, is_canonical_dtype
 from minijax.arrays.numerics import (
-    INEXACT,
-    NUMBER,
-    ORDERED,
-    added,
+    INEXACT_KINDS,
+    NUMBER_DTYPE_KINDS,
+    ORDERED_KINDS,
     all_weak,
-    bound,
+    bind_unary,
+    blocked_sum,
+    bool_dtype_of,
     broadcast_shapes,
-    broadcast_strictly,
+    broadcast_shapes_same_rank,
+    canonicalize_int_tuple,
     check_axes,
+    check_broadcast_dimensions,
+    check_convertible,
     check_kind,
-    check_placed,
     check_same_dtype,
-    convert,
-    convertible,
-    integers,
-    literal_of,
+    convert_impl,
+    literal_in_dtype,
     refuse_sharding,
-    shared_aval,
-    to_bool,
-    warn_of_lost_parts,
-    without,
+    remove_axes,
+    same_type_aval,
+    warn_complex_to_real,
 )
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -58,18 +58,18 @@ def elementwise_shape(name, accepts, result_dtype):
 
     def rule(*avals):
         check_kind(name, accepts, avals)
-        shared = shared_aval(avals)
+        shared = same_type_aval(avals)
         if shared is not None and result_dtype(shared.dtype) is shared.dtype:
             return [shared]  # a short cut: nothing to compare, nothing to stretch
         check_same_dtype(name, avals)
-        shape = broadcast_strictly(name, [aval.shape for aval in avals])
+        shape = broadcast_shapes_same_rank(name, [aval.shape for aval in avals])
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]
 
     rule.__qualname__ = name  # for Python's message about an unknown parameter
     return rule
 
 
-def elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
+def def_elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
     """Make an elementwise primitive, with its first two rules.
 
     Args:
@@ -82,25 +82,27 @@ def elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
     primitive = Primitive(name)
     if isinstance(compute, str):
         compute = by_name(compute)
-    primitive_rules(primitive, elementwise_shape(name, accepts, result_dtype), compute)
+    def_shape_and_impl(
+        primitive, elementwise_shape(name, accepts, result_dtype), compute
+    )
     return primitive
 
 
-def binary(
+def def_binary(
     name, accepts, compute, result_dtype=lambda dtype: dtype
 ) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
     """Make a primitive of two operands; return it, and the function that binds it."""
-    primitive = elementwise(name, accepts, compute, result_dtype)
+    primitive = def_elementwise(name, accepts, compute, result_dtype)
 
     def function(x, y):
-        [result] = primitive.bind(*unify(x, y))
+        [result] = primitive.bind(*promote_python_scalars(x, y))
         return result
 
     return primitive, documented(function, name)
 
 
 # Which kinds of dtypes can hold a Python number.
-SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
+SCALAR_FITS = {bool: "b", int: NUMBER_DTYPE_KINDS, float: INEXACT_KINDS, complex: "c"}
 
 
 def by_name(name):
@@ -108,7 +110,7 @@ def by_name(name):
     return lambda xp, *buffers: getattr(xp, name)(*buffers)
 
 
-def unify(*args):
+def promote_python_scalars(*args):
     """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
 
     Where the others are weak arrays or complex numbers only, they stay Python numbers.
@@ -128,12 +130,12 @@ def _is_complex(x):
 
 def _literal(x, aval):
     accepts = next(SCALAR_FITS[kind] for kind in SCALAR_FITS if isinstance(x, kind))
-    if kind_of(aval.dtype) not in accepts or typeof(x).dtype == aval.dtype:
+    if dtype_kind(aval.dtype) not in accepts or typeof(x).dtype == aval.dtype:
         return x
-    if not is_in_force(aval.dtype):
+    if not is_canonical_dtype(aval.dtype):
         return astype(x, aval.dtype, aval.weak_type)
     literal = np.asarray(x, aval.dtype)
-    return held_as(literal.item(), aval) if aval.weak_type else literal
+    return convert_literal(literal.item(), aval) if aval.weak_type else literal
 
 
 def _into_dtype(multiply):
@@ -154,28 +156,28 @@ def documented(function, name):
     return function
 
 
-def unary(
+def def_unary(
     name, accepts, compute, result_dtype=lambda dtype: dtype
 ) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
     """Make a primitive of one operand; return it, and the function that binds it."""
-    primitive = elementwise(name, accepts, compute, result_dtype)
-    return primitive, documented(bound(primitive), name)
+    primitive = def_elementwise(name, accepts, compute, result_dtype)
+    return primitive, documented(bind_unary(primitive), name)
 
 
-def reduction(name, accepts, compute):
+def def_reduction(name, accepts, compute):
     """Make a primitive that folds axes; return it, and the function that binds it."""
     primitive = Primitive(name)
 
     def shape(x, axes):
         check_kind(name, accepts, [x])
         check_axes(name, x, axes)
-        return [x.update(shape=without(x.shape, axes))]
+        return [x.update(shape=remove_axes(x.shape, axes))]
 
     def function(operand, axes):
-        [result] = primitive.bind(operand, axes=integers(axes))
+        [result] = primitive.bind(operand, axes=canonicalize_int_tuple(axes))
         return result
 
-    primitive_rules(primitive, shape, compute)
+    def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Fold the axes `axes` away. Reference: ``jax.lax.{name}``."
     return primitive, function
@@ -183,20 +185,20 @@ def reduction(name, accepts, compute):
 
 # The primitives of the simplest formulas: sums, products, tanh, comparison.
 
-add_p, add = binary("add", NUMBER, "add")
-sub_p, sub = binary("sub", NUMBER, "subtract")
-mul_p, mul = binary("mul", NUMBER, "multiply")
+add_p, add = def_binary("add", NUMBER_DTYPE_KINDS, "add")
+sub_p, sub = def_binary("sub", NUMBER_DTYPE_KINDS, "subtract")
+mul_p, mul = def_binary("mul", NUMBER_DTYPE_KINDS, "multiply")
 
 
 # Type conversion: the primitive that changes dtypes.
 
 convert_element_type_p = Primitive("convert_element_type")
-primitive_rules(
+def_shape_and_impl(
     convert_element_type_p,
     lambda x, new_dtype, weak_type: [
-        x.update(dtype=convertible(x.dtype, new_dtype), weak_type=weak_type)
+        x.update(dtype=check_convertible(x.dtype, new_dtype), weak_type=weak_type)
     ],
-    convert,
+    convert_impl,
 )
 
 
@@ -211,11 +213,11 @@ def astype(operand, new_dtype, weak_type=False):
     aval = typeof(operand)
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
-    if is_python_scalar(operand) and is_in_force(new_dtype):
-        literal = literal_of(operand, aval.dtype, new_dtype, weak_type)
+    if is_python_scalar(operand) and is_canonical_dtype(new_dtype):
+        literal = literal_in_dtype(operand, aval.dtype, new_dtype, weak_type)
         if typeof(literal).dtype == new_dtype:  # a weak one follows the switch
             return literal
-    warn_of_lost_parts(aval.dtype, new_dtype)
+    warn_complex_to_real(aval.dtype, new_dtype)
     [result] = convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
@@ -224,7 +226,7 @@ def astype(operand, new_dtype, weak_type=False):
 
 def promote_dtypes(*args):
     """Give `args` their common dtype; what is alone stays as it is."""
-    dtype, weak_type = common_type(*args)
+    dtype, weak_type = common_dtype_and_weak_type(*args)
     if len(args) == 1:
         weak_type = typeof(*args).weak_type
     return [astype(arg, dtype, weak_type) for arg in args]
@@ -236,7 +238,7 @@ broadcast_in_dim_p = Primitive("broadcast_in_dim")
 
 
 def _broadcast_shape(x, shape, broadcast_dimensions):
-    check_placed(x.shape, shape, broadcast_dimensions)
+    check_broadcast_dimensions(x.shape, shape, broadcast_dimensions)
     return [x.update(shape=shape)]
 
 
@@ -247,7 +249,7 @@ def _broadcast(xp, x, shape, broadcast_dimensions):
     return xp.broadcast_to(x.reshape(sizes), shape)
 
 
-primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
+def_shape_and_impl(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
 def broadcast_in_dim(
@@ -269,9 +271,11 @@ def broadcast_in_dim(
     refuse_sharding("broadcast_in_dim", out_sharding)
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
-    places = integers(broadcast_dimensions)
+    places = canonicalize_int_tuple(broadcast_dimensions)
     [result] = broadcast_in_dim_p.bind(
-        operand, shape=integers(shape, "Shapes"), broadcast_dimensions=places
+        operand,
+        shape=canonicalize_int_tuple(shape, "Shapes"),
+        broadcast_dimensions=places,
     )
     return result
 
@@ -285,7 +289,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     new = rank - len(shape)
     if new > 0:
         return broadcast_in_dim(x, (1,) * new + shape, range(new, rank))
-    return x if isinstance(x, Array) else asarray_impl(x)
+    return x if isinstance(x, Array) else as_array_impl(x)
 
 
 def promote_shapes(*args):
@@ -300,6 +304,6 @@ def promote_shapes(*args):
     ]
 
 
-tanh_p, tanh = unary("tanh", INEXACT, "tanh")
-lt_p, lt = binary("lt", ORDERED, "less", to_bool)
-reduce_sum_p, reduce_sum = reduction("reduce_sum", NUMBER, added)
+tanh_p, tanh = def_unary("tanh", INEXACT_KINDS, "tanh")
+lt_p, lt = def_binary("lt", ORDERED_KINDS, "less", bool_dtype_of)
+reduce_sum_p, reduce_sum = def_reduction("reduce_sum", NUMBER_DTYPE_KINDS, blocked_sum)

@@ -19,17 +19,17 @@ from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.devices import default_backend
 from minijax.arrays.numerics import (
-    INT,
+    INT_KINDS,
     canonicalize_axis,
+    canonicalize_int_tuple,
     check_kind,
     check_rank,
     check_same_dtype,
-    integers,
 )
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
 from minijax.jitting.api import jit
-from minijax.lax.arithmetic import unify
+from minijax.lax.arithmetic import promote_python_scalars
 from minijax.pytrees.tree_util import tree_flatten, tree_map
 from minijax.reverse_mode.backward_pass import vjp
 from minijax.scans.scan import scan_p as scan_p
@@ -68,7 +68,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 
     Reference: ``jax.lax.split``.
     """
-    ends, shape = np.cumsum([0, *integers(sizes)]), typeof(operand).shape
+    ends, shape = np.cumsum([0, *canonicalize_int_tuple(sizes)]), typeof(operand).shape
     axis = canonicalize_axis(axis, len(shape))
     if ends[-1] != shape[axis]:
         raise ValueError(
@@ -105,10 +105,10 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Reference: ``jax.lax.mulhi``; Warren, *Hacker's Delight*, 2nd ed., section 8-2.
     """
-    x, y = unify(x, y)
+    x, y = promote_python_scalars(x, y)
     avals = [typeof(x), typeof(y)]
     check_same_dtype("mulhi", avals)
-    check_kind("mulhi", INT, avals)
+    check_kind("mulhi", INT_KINDS, avals)
     kind, bits = avals[0].dtype.type, 4 * avals[0].dtype.itemsize
     half, mask = kind(bits), kind((1 << bits) - 1)
     signed = avals[0].dtype.kind == "i"
@@ -136,7 +136,7 @@ def shape_as_value(shape: Sequence[int]) -> ArrayLike:
 
     Reference: ``jax.lax.shape_as_value``.
     """
-    sizes = integers(shape)
+    sizes = canonicalize_int_tuple(shape)
     return np.asarray(sizes, "int64" if max(sizes, default=0) >= 2**31 else "int32")
 
 

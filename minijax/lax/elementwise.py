@@ -11,61 +11,66 @@ import math
 
 import numpy as np
 
-from minijax.arrays.array import primitive_rules, shape_rules, typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.array import def_shape_and_impl, shape_rules, typeof
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import (
-    ANY,
-    BITS,
-    COMPARED,
-    FLOAT,
-    INEXACT,
-    INT,
-    NUMBER,
-    ORDERED,
-    REAL,
+    ANY_KINDS,
+    BITWISE_KINDS,
+    COMPARABLE_KINDS,
+    FLOAT_KINDS,
+    INEXACT_KINDS,
+    INT_KINDS,
+    NUMBER_DTYPE_KINDS,
+    ORDERED_KINDS,
+    REAL_DTYPE_KINDS,
     all_weak,
-    angle,
-    as_integer,
-    broadcast_strictly,
-    by_number,
+    arg_of_point,
+    bool_dtype_of,
+    broadcast_shapes_same_rank,
     check_kind,
     check_same_dtype,
-    complex_number,
-    count_leading_zeros,
-    count_ones,
-    direction,
-    divide,
-    equal,
-    exp_minus_one,
-    integer_power,
-    inverse_erf,
-    inverse_root,
-    listing,
-    log_gamma,
-    log_one_plus,
-    next_number,
-    not_equal,
-    power,
-    psi,
-    reduced,
-    remainder,
-    round_to_integer,
-    shift_down_arithmetic,
-    shift_down_logical,
-    shift_up,
-    sigmoid,
-    square_of,
-    to_bool,
-    to_complex,
-    to_real,
+    clz_impl,
+    comma_separated,
+    complex_dtype_of,
+    digamma_scalar,
+    div_impl,
+    elementwise_impl_of_scalar_function,
+    eq_impl,
+    erf_inv_scalar,
+    expm1_impl,
+    integer_power_impl,
+    lgamma_scalar,
+    log1p_impl,
+    logistic_impl,
+    make_complex,
+    ne_impl,
+    nextafter_impl,
+    operator_index,
+    population_count_impl,
+    pow_impl,
+    real_dtype_of,
+    reduce_precision_impl,
+    rem_impl,
+    round_impl,
+    rsqrt_impl,
+    shift_left_impl,
+    shift_right_arithmetic_impl,
+    shift_right_logical_impl,
+    sign_impl,
+    square_impl,
 )
 from minijax.core import Array, Primitive, impl_rules
-from minijax.lax.arithmetic import binary, elementwise, unary, unify
+from minijax.lax.arithmetic import (
+    def_binary,
+    def_elementwise,
+    def_unary,
+    promote_python_scalars,
+)
 from minijax.typing import ArrayLike
 
 # Primitives that act on each element by itself, and the functions that bind them.
 
-add_any_p = elementwise("add_any", ANY, "add")
+add_any_p = def_elementwise("add_any", ANY_KINDS, "add")
 
 
 def add_any(x, y):
@@ -89,69 +94,81 @@ shape_rules.supersede(add_any_p, _sum_shape, _first_type)
 impl_rules.supersede(add_any_p, _sum, _strong_in_front)
 
 
-neg_p, neg = unary("neg", NUMBER, "negative")
-exp_p, exp = unary("exp", INEXACT, "exp")
-log_p, log = unary("log", INEXACT, "log")
-sin_p, sin = unary("sin", INEXACT, "sin")
-cos_p, cos = unary("cos", INEXACT, "cos")
-eq_p, eq = binary("eq", COMPARED, equal, to_bool)
-max_p, max = binary("max", ANY, "maximum")
-div_p, div = binary("div", NUMBER, divide)
-rem_p, rem = binary("rem", REAL, remainder)
-min_p, min = binary("min", ANY, "minimum")
-abs_p, abs = unary("abs", "ihfc", "abs", to_real)
-sign_p, sign = unary("sign", NUMBER, direction)
-square_p, square = unary("square", NUMBER, square_of)
-floor_p, floor = unary("floor", FLOAT, "floor")
-ceil_p, ceil = unary("ceil", FLOAT, "ceil")
-is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)
-nextafter_p, _nextafter = binary("nextafter", FLOAT, next_number)
-ne_p, ne = binary("ne", COMPARED, not_equal, to_bool)
-le_p, le = binary("le", ORDERED, "less_equal", to_bool)
-gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
-ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)
-exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
-expm1_p, expm1 = unary("expm1", INEXACT, exp_minus_one)
-log1p_p, log1p = unary("log1p", INEXACT, log_one_plus)
-sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
-rsqrt_p, rsqrt = unary("rsqrt", INEXACT, inverse_root)
-cbrt_p, cbrt = unary("cbrt", FLOAT, "cbrt")
-tan_p, tan = unary("tan", INEXACT, "tan")
-asin_p, asin = unary("asin", INEXACT, "arcsin")
-acos_p, acos = unary("acos", INEXACT, "arccos")
-atan_p, atan = unary("atan", INEXACT, "arctan")
-atan2_p, atan2 = binary("atan2", INEXACT, angle)
-sinh_p, sinh = unary("sinh", INEXACT, "sinh")
-cosh_p, cosh = unary("cosh", INEXACT, "cosh")
-asinh_p, asinh = unary("asinh", INEXACT, "arcsinh")
-acosh_p, acosh = unary("acosh", INEXACT, "arccosh")
-atanh_p, atanh = unary("atanh", INEXACT, "arctanh")
-logistic_p, logistic = unary("logistic", INEXACT, sigmoid)
-erf_p, erf = unary("erf", FLOAT, by_number(math.erf))
-erfc_p, erfc = unary("erfc", FLOAT, by_number(math.erfc))
-erf_inv_p, erf_inv = unary("erf_inv", FLOAT, by_number(inverse_erf))
-lgamma_p, lgamma = unary("lgamma", FLOAT, by_number(log_gamma))
-digamma_p, digamma = unary("digamma", FLOAT, by_number(psi))
-
-
-real_p, real = unary("real", "c", "real", to_real)
-imag_p, imag = unary("imag", "c", "imag", to_real)
-conj_p, _conj = unary("conj", "c", "conj")
-complex_p, complex = binary("complex", "f", complex_number, to_complex)
-
-not_p, bitwise_not = unary("not", BITS, "invert")
-and_p, bitwise_and = binary("and", BITS, "bitwise_and")
-or_p, bitwise_or = binary("or", BITS, "bitwise_or")
-xor_p, bitwise_xor = binary("xor", BITS, "bitwise_xor")
-shift_left_p, shift_left = binary("shift_left", INT, shift_up)
-shift_right_logical_p, shift_right_logical = binary(
-    "shift_right_logical", INT, shift_down_logical
+neg_p, neg = def_unary("neg", NUMBER_DTYPE_KINDS, "negative")
+exp_p, exp = def_unary("exp", INEXACT_KINDS, "exp")
+log_p, log = def_unary("log", INEXACT_KINDS, "log")
+sin_p, sin = def_unary("sin", INEXACT_KINDS, "sin")
+cos_p, cos = def_unary("cos", INEXACT_KINDS, "cos")
+eq_p, eq = def_binary("eq", COMPARABLE_KINDS, eq_impl, bool_dtype_of)
+max_p, max = def_binary("max", ANY_KINDS, "maximum")
+div_p, div = def_binary("div", NUMBER_DTYPE_KINDS, div_impl)
+rem_p, rem = def_binary("rem", REAL_DTYPE_KINDS, rem_impl)
+min_p, min = def_binary("min", ANY_KINDS, "minimum")
+abs_p, abs = def_unary("abs", "ihfc", "abs", real_dtype_of)
+sign_p, sign = def_unary("sign", NUMBER_DTYPE_KINDS, sign_impl)
+square_p, square = def_unary("square", NUMBER_DTYPE_KINDS, square_impl)
+floor_p, floor = def_unary("floor", FLOAT_KINDS, "floor")
+ceil_p, ceil = def_unary("ceil", FLOAT_KINDS, "ceil")
+is_finite_p, is_finite = def_unary("is_finite", FLOAT_KINDS, "isfinite", bool_dtype_of)
+nextafter_p, _nextafter = def_binary("nextafter", FLOAT_KINDS, nextafter_impl)
+ne_p, ne = def_binary("ne", COMPARABLE_KINDS, ne_impl, bool_dtype_of)
+le_p, le = def_binary("le", ORDERED_KINDS, "less_equal", bool_dtype_of)
+gt_p, gt = def_binary("gt", ORDERED_KINDS, "greater", bool_dtype_of)
+ge_p, ge = def_binary("ge", ORDERED_KINDS, "greater_equal", bool_dtype_of)
+exp2_p, exp2 = def_unary("exp2", INEXACT_KINDS, "exp2")
+expm1_p, expm1 = def_unary("expm1", INEXACT_KINDS, expm1_impl)
+log1p_p, log1p = def_unary("log1p", INEXACT_KINDS, log1p_impl)
+sqrt_p, sqrt = def_unary("sqrt", INEXACT_KINDS, "sqrt")
+rsqrt_p, rsqrt = def_unary("rsqrt", INEXACT_KINDS, rsqrt_impl)
+cbrt_p, cbrt = def_unary("cbrt", FLOAT_KINDS, "cbrt")
+tan_p, tan = def_unary("tan", INEXACT_KINDS, "tan")
+asin_p, asin = def_unary("asin", INEXACT_KINDS, "arcsin")
+acos_p, acos = def_unary("acos", INEXACT_KINDS, "arccos")
+atan_p, atan = def_unary("atan", INEXACT_KINDS, "arctan")
+atan2_p, atan2 = def_binary("atan2", INEXACT_KINDS, arg_of_point)
+sinh_p, sinh = def_unary("sinh", INEXACT_KINDS, "sinh")
+cosh_p, cosh = def_unary("cosh", INEXACT_KINDS, "cosh")
+asinh_p, asinh = def_unary("asinh", INEXACT_KINDS, "arcsinh")
+acosh_p, acosh = def_unary("acosh", INEXACT_KINDS, "arccosh")
+atanh_p, atanh = def_unary("atanh", INEXACT_KINDS, "arctanh")
+logistic_p, logistic = def_unary("logistic", INEXACT_KINDS, logistic_impl)
+erf_p, erf = def_unary(
+    "erf", FLOAT_KINDS, elementwise_impl_of_scalar_function(math.erf)
 )
-shift_right_arithmetic_p, shift_right_arithmetic = binary(
-    "shift_right_arithmetic", INT, shift_down_arithmetic
+erfc_p, erfc = def_unary(
+    "erfc", FLOAT_KINDS, elementwise_impl_of_scalar_function(math.erfc)
 )
-population_count_p, population_count = unary("population_count", INT, count_ones)
-clz_p, clz = unary("clz", INT, count_leading_zeros)
+erf_inv_p, erf_inv = def_unary(
+    "erf_inv", FLOAT_KINDS, elementwise_impl_of_scalar_function(erf_inv_scalar)
+)
+lgamma_p, lgamma = def_unary(
+    "lgamma", FLOAT_KINDS, elementwise_impl_of_scalar_function(lgamma_scalar)
+)
+digamma_p, digamma = def_unary(
+    "digamma", FLOAT_KINDS, elementwise_impl_of_scalar_function(digamma_scalar)
+)
+
+
+real_p, real = def_unary("real", "c", "real", real_dtype_of)
+imag_p, imag = def_unary("imag", "c", "imag", real_dtype_of)
+conj_p, _conj = def_unary("conj", "c", "conj")
+complex_p, complex = def_binary("complex", "f", make_complex, complex_dtype_of)
+
+not_p, bitwise_not = def_unary("not", BITWISE_KINDS, "invert")
+and_p, bitwise_and = def_binary("and", BITWISE_KINDS, "bitwise_and")
+or_p, bitwise_or = def_binary("or", BITWISE_KINDS, "bitwise_or")
+xor_p, bitwise_xor = def_binary("xor", BITWISE_KINDS, "bitwise_xor")
+shift_left_p, shift_left = def_binary("shift_left", INT_KINDS, shift_left_impl)
+shift_right_logical_p, shift_right_logical = def_binary(
+    "shift_right_logical", INT_KINDS, shift_right_logical_impl
+)
+shift_right_arithmetic_p, shift_right_arithmetic = def_binary(
+    "shift_right_arithmetic", INT_KINDS, shift_right_arithmetic_impl
+)
+population_count_p, population_count = def_unary(
+    "population_count", INT_KINDS, population_count_impl
+)
+clz_p, clz = def_unary("clz", INT_KINDS, clz_impl)
 
 
 def _with_parameters(primitive, *names):
@@ -168,12 +185,16 @@ def _with_parameters(primitive, *names):
     return primitive
 
 
-integer_pow_p = _with_parameters(elementwise("integer_pow", NUMBER, integer_power), "y")
+integer_pow_p = _with_parameters(
+    def_elementwise("integer_pow", NUMBER_DTYPE_KINDS, integer_power_impl), "y"
+)
 round_p = _with_parameters(
-    elementwise("round", FLOAT, round_to_integer), "rounding_method"
+    def_elementwise("round", FLOAT_KINDS, round_impl), "rounding_method"
 )
 reduce_precision_p = _with_parameters(
-    elementwise("reduce_precision", FLOAT, reduced), "exponent_bits", "mantissa_bits"
+    def_elementwise("reduce_precision", FLOAT_KINDS, reduce_precision_impl),
+    "exponent_bits",
+    "mantissa_bits",
 )
 
 
@@ -186,8 +207,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
     Reference: ``jax.lax.integer_pow``.
     """
-    aval, y = typeof(x), as_integer(y, "the exponent of integer_pow")
-    if y < 0 and kind_of(aval.dtype) in INT:
+    aval, y = typeof(x), operator_index(y, "the exponent of integer_pow")
+    if y < 0 and dtype_kind(aval.dtype) in INT_KINDS:
         raise TypeError(
             f"Integers cannot be raised to negative powers, got {aval} and power {y}."
         )
@@ -232,8 +253,8 @@ def reduce_precision(
 
     Reference: ``jax.lax.reduce_precision``.
     """
-    exponent = as_integer(exponent_bits, "exponent_bits of reduce_precision")
-    mantissa = as_integer(mantissa_bits, "mantissa_bits of reduce_precision")
+    exponent = operator_index(exponent_bits, "exponent_bits of reduce_precision")
+    mantissa = operator_index(mantissa_bits, "mantissa_bits of reduce_precision")
     if not (1 <= exponent < 2**31 and 0 <= mantissa < 2**31):
         raise ValueError(
             "reduce_precision needs exponent_bits of 1 or more, and mantissa_bits of "
@@ -274,14 +295,14 @@ pow_p = Primitive("pow")
 
 
 def _pow_shape(x, y):
-    check_kind("pow", INEXACT, [x])
-    if kind_of(y.dtype) not in INT:
+    check_kind("pow", INEXACT_KINDS, [x])
+    if dtype_kind(y.dtype) not in INT_KINDS:
         check_same_dtype("pow", [x, y])
-    shape = broadcast_strictly("pow", [x.shape, y.shape])
+    shape = broadcast_shapes_same_rank("pow", [x.shape, y.shape])
     return [x.update(shape=shape, weak_type=all_weak([x, y]))]
 
 
-primitive_rules(pow_p, _pow_shape, power)
+def_shape_and_impl(pow_p, _pow_shape, pow_impl)
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -293,7 +314,9 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     Reference: ``jax.lax.pow``.
     """
-    [result] = pow_p.bind(*((x, y) if isinstance(y, int) else unify(x, y)))
+    [result] = pow_p.bind(
+        *((x, y) if isinstance(y, int) else promote_python_scalars(x, y))
+    )
     return result
 
 
@@ -311,7 +334,7 @@ def _select_shape(which, *cases):
     if len(shapes) > 1 or which.shape not in ((), *shapes):
         raise TypeError(
             "select cases must have the same shapes, and `which` that shape or none: "
-            f"got {listing(case.shape for case in cases)} and {which.shape}."
+            f"got {comma_separated(case.shape for case in cases)} and {which.shape}."
         )
     if which.dtype.kind == "b" and len(cases) > 2:
         raise TypeError(f"select with boolean `which` cannot have {len(cases)} cases.")
@@ -327,7 +350,7 @@ def _select(xp, which, *cases):
     return result
 
 
-primitive_rules(select_n_p, _select_shape, _select)
+def_shape_and_impl(select_n_p, _select_shape, _select)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -340,7 +363,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     Reference: ``jax.lax.select_n``.
     """
-    [result] = select_n_p.bind(which, *unify(*cases))
+    [result] = select_n_p.bind(which, *promote_python_scalars(*cases))
     return result
 
 
@@ -366,7 +389,7 @@ def _clamp_shape(low, x, high):
     return [x.update(weak_type=all_weak([low, x, high]))]
 
 
-primitive_rules(
+def_shape_and_impl(
     clamp_p,
     _clamp_shape,
     lambda xp, low, x, high: xp.minimum(xp.maximum(x, low), high),
@@ -382,5 +405,5 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     Reference: ``jax.lax.clamp``.
     """
-    [result] = clamp_p.bind(*unify(min, x, max))
+    [result] = clamp_p.bind(*promote_python_scalars(min, x, max))
     return result

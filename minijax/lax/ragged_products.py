@@ -16,11 +16,11 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.numerics import (
-    free_axes,
-    integers,
+    canonicalize_int_tuple,
+    dim_size_along,
+    lhs_free_axes,
     refuse_sharding,
-    size_along,
-    sizes,
+    sizes_of_axes,
 )
 from minijax.core import Array
 from minijax.lax.reductions import Precision
@@ -48,10 +48,13 @@ class RaggedDotDimensionNumbers:
     rhs_group_dimensions: Sequence[int]
 
     def __post_init__(self):
-        pairs = [tuple(map(integers, pair)) for pair in self.dot_dimension_numbers]
+        pairs = [
+            tuple(map(canonicalize_int_tuple, pair))
+            for pair in self.dot_dimension_numbers
+        ]
         object.__setattr__(self, "dot_dimension_numbers", tuple(pairs))
         for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
-            object.__setattr__(self, name, integers(getattr(self, name)))
+            object.__setattr__(self, name, canonicalize_int_tuple(getattr(self, name)))
 
 
 def ragged_dot_general(
@@ -92,8 +95,7 @@ def ragged_dot_general(
     axes, counts = ragged_dot_dimension_numbers, jnp.asarray(group_sizes)
     if not isinstance(axes, RaggedDotDimensionNumbers):
         raise TypeError(
-            "ragged_dot_dimension_numbers are RaggedDotDimensionNumbers, not "
-            f"{axes!r}."
+            f"ragged_dot_dimension_numbers are RaggedDotDimensionNumbers, not {axes!r}."
         )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     ragged = _ragged_axis(lhs, axes.lhs_ragged_dimensions)
@@ -133,7 +135,7 @@ def _in_groups(x, axis, prefix, counts):
     Returns:
       An array of shape ``[g, *x.shape]``.
     """
-    shape = *sizes(x.shape, prefix), counts.shape[-1]
+    shape = *sizes_of_axes(x.shape, prefix), counts.shape[-1]
     ends = jnp.cumsum(jnp.broadcast_to(counts, shape), -1)[..., None]
     place = jnp.arange(x.shape[axis], dtype=ends.dtype)
     inside = (place >= ends - counts[..., None]) & (place < ends)
@@ -147,7 +149,11 @@ def _axes_before(ragged, ndim, contracting, batch):
     """Return the axes along which sizes of groups may differ."""
     if ragged in batch:
         return batch[: batch.index(ragged)]
-    free = contracting if ragged in contracting else free_axes(ndim, contracting, batch)
+    free = (
+        contracting
+        if ragged in contracting
+        else lhs_free_axes(ndim, contracting, batch)
+    )
     return (*batch, *free[: free.index(ragged)])
 
 
@@ -168,7 +174,7 @@ def _ragged_axis(lhs, axes):
 def _check_groups(lhs, rhs, counts, axes, ragged, prefix):
     if counts.ndim == 0:
         raise TypeError("ragged_dot_general: expected rank of group_sizes to be >=1.")
-    wanted = *sizes(lhs.shape, prefix), counts.shape[-1]
+    wanted = *sizes_of_axes(lhs.shape, prefix), counts.shape[-1]
     if counts.ndim != 1 and counts.shape != wanted:
         raise TypeError(
             f"ragged_dot_general: expected group_sizes to have shape {wanted}, got "
@@ -209,8 +215,8 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 
     Reference: ``jax.lax.index_take``.
     """
-    src, along = jnp.asarray(src), integers(axes, "Axes")
-    count = np.array([size_along(src, axis) for axis in along])
+    src, along = jnp.asarray(src), canonicalize_int_tuple(axes, "Axes")
+    count = np.array([dim_size_along(src, axis) for axis in along])
     columns = [lax.expand_dims(jnp.asarray(each), (1,)) for each in idxs]
     places = lax.concatenate(columns, 1)
     places = places % jnp.asarray(count, places.dtype)

@@ -18,46 +18,48 @@ import numpy as np
 from minijax.arrays.array import (
     PYTHON_SCALARS,
     ShapedArray,
-    asarray_impl,
-    join,
-    primitive_rules,
+    as_array_impl,
+    def_shape_and_impl,
+    dtype_lattice_join,
     typeof,
 )
-from minijax.arrays.array import common_type as common_type
+from minijax.arrays.array import (
+    common_dtype_and_weak_type as common_dtype_and_weak_type,
+)
 from minijax.arrays.dtypes import (
-    EXTENDED,
-    NARROW,
-    PYTHON_OF_NODE,
+    EXTENDED_DTYPES,
+    PYTHON_TYPE_OF_NODE,
     PYTHON_TYPES,
+    X64_TO_X32,
     canonicalize_dtype,
-    from_node,
+    dtype_name,
+    dtype_of_lattice_node,
     is_inexact,
     lattice_node,
-    name_of,
 )
-from minijax.arrays.interchange import refuse_promise
+from minijax.arrays.interchange import raise_if_promise
 from minijax.arrays.numerics import (
-    ANY,
-    BITS,
-    INEXACT,
-    NUMBER,
-    ORDERED,
+    ANY_KINDS,
+    BITWISE_KINDS,
+    INEXACT_KINDS,
+    NUMBER_DTYPE_KINDS,
+    ORDERED_KINDS,
     all_weak,
-    as_integer,
+    canonicalize_int_tuple,
     check_axes,
     check_kind,
-    contracted,
-    free_axes,
-    integers,
-    longer,
+    cumlogsumexp_impl,
+    cumulative_accumulator_dtype,
+    dot_general_impl,
+    lhs_free_axes,
+    operator_index,
     refuse_sharding,
-    running_log_sum_exp,
-    sizes,
-    wide,
-    without,
+    remove_axes,
+    sizes_of_axes,
+    sum_accumulator_dtype,
 )
 from minijax.core import Array, Primitive
-from minijax.lax.arithmetic import astype, reduction
+from minijax.lax.arithmetic import astype, def_reduction
 from minijax.lax.arithmetic import promote_dtypes as promote_dtypes
 from minijax.lax.arithmetic import promote_shapes as promote_shapes
 from minijax.lax.elementwise import real
@@ -67,28 +69,28 @@ from minijax.typing import ArrayLike
 # Reductions: primitives that fold an axis, and running totals (prefix sums).
 
 
-def lowest(dtype):
+def min_of_dtype(dtype):
     """Return the number that no number of `dtype` is below."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
     return dtype.type(False if dtype.kind == "b" else -np.inf)
 
 
-def highest(dtype):
+def max_of_dtype(dtype):
     """Return the number that no number of `dtype` is above."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).max
     return dtype.type(True if dtype.kind == "b" else np.inf)
 
 
-def countable(size, index_dtype):
+def fits_index_dtype(size, index_dtype):
     """Return whether an integer dtype can number the places of an axis."""
     return size - 1 <= np.iinfo(index_dtype).max
 
 
 def check_places(name, size, index_dtype):
     """Raise an OverflowError unless `index_dtype` can number the places of an axis."""
-    if not countable(size, index_dtype):
+    if not fits_index_dtype(size, index_dtype):
         raise OverflowError(
             f"{name} along an axis of {size} elements: {index_dtype} counts to "
             f"{np.iinfo(index_dtype).max}. Call it along one axis of several, or have "
@@ -101,25 +103,27 @@ def arg_reduction(name):
     primitive = Primitive(name)
 
     def shape(x, axes, index_dtype):
-        check_kind(name, ORDERED, [x])
+        check_kind(name, ORDERED_KINDS, [x])
         check_axes(name, x, axes)
         if len(axes) != 1 or x.shape[axes[0]] == 0:
             raise ValueError(f"{name} needs one non-empty axis, got {axes} of {x}.")
         if index_dtype.kind not in "iu":
             raise TypeError(f"index_dtype must be an integer type, got {index_dtype}.")
-        return [ShapedArray(without(x.shape, axes), index_dtype)]
+        return [ShapedArray(remove_axes(x.shape, axes), index_dtype)]
 
     def compute(xp, x, axes, index_dtype):
         check_places(name, x.shape[axes[0]], index_dtype)
-        return getattr(xp, name)(x.astype(wide(x.dtype), copy=False), axes[0])
+        return getattr(xp, name)(
+            x.astype(sum_accumulator_dtype(x.dtype), copy=False), axes[0]
+        )
 
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
-        axes = (as_integer(axis, "an axis"),)
+        axes = (operator_index(axis, "an axis"),)
         [result] = primitive.bind(operand, axes=axes, index_dtype=dtype)
         return result
 
-    primitive_rules(primitive, shape, compute)
+    def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Return the first place of the {name[3:]}imum along `axis`; NaN counts as one."
@@ -128,7 +132,7 @@ def arg_reduction(name):
     return primitive, function
 
 
-def cumulative(name, accumulate, accepts=NUMBER):
+def cumulative(name, accumulate, accepts=NUMBER_DTYPE_KINDS):
     """Make a primitive of running totals; return it, and the function to bind it."""
     primitive = Primitive(name)
 
@@ -138,17 +142,17 @@ def cumulative(name, accumulate, accepts=NUMBER):
         return [x]
 
     def compute(xp, x, axis, reverse):
-        x = x.astype(wide(x.dtype), copy=False)
+        x = x.astype(sum_accumulator_dtype(x.dtype), copy=False)
         if not reverse:
             return accumulate(xp, x, axis)
         return xp.flip(accumulate(xp, xp.flip(x, axis), axis), axis)
 
     def function(operand, axis=0, reverse=False):
-        axis = as_integer(axis, "an axis")
+        axis = operator_index(axis, "an axis")
         [result] = primitive.bind(operand, axis=axis, reverse=bool(reverse))
         return result
 
-    primitive_rules(primitive, shape, compute)
+    def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Running {name[3:]} along `axis`, from its end if `reverse`.\n\n"
@@ -157,31 +161,39 @@ def cumulative(name, accumulate, accepts=NUMBER):
     return primitive, function
 
 
-reduce_prod_p, reduce_prod = reduction(
-    "reduce_prod", NUMBER, lambda xp, x, axes: xp.prod(x, axes, wide(x.dtype))
+reduce_prod_p, reduce_prod = def_reduction(
+    "reduce_prod",
+    NUMBER_DTYPE_KINDS,
+    lambda xp, x, axes: xp.prod(x, axes, sum_accumulator_dtype(x.dtype)),
 )
-reduce_max_p, reduce_max = reduction(
-    "reduce_max", ANY, lambda xp, x, axes: xp.max(x, axes, initial=lowest(x.dtype))
+reduce_max_p, reduce_max = def_reduction(
+    "reduce_max",
+    ANY_KINDS,
+    lambda xp, x, axes: xp.max(x, axes, initial=min_of_dtype(x.dtype)),
 )
-reduce_min_p, reduce_min = reduction(
-    "reduce_min", ANY, lambda xp, x, axes: xp.min(x, axes, initial=highest(x.dtype))
+reduce_min_p, reduce_min = def_reduction(
+    "reduce_min",
+    ANY_KINDS,
+    lambda xp, x, axes: xp.min(x, axes, initial=max_of_dtype(x.dtype)),
 )
-reduce_and_p, reduce_and = reduction(
-    "reduce_and", BITS, lambda xp, x, axes: xp.bitwise_and.reduce(x, axes)
+reduce_and_p, reduce_and = def_reduction(
+    "reduce_and", BITWISE_KINDS, lambda xp, x, axes: xp.bitwise_and.reduce(x, axes)
 )
-reduce_or_p, reduce_or = reduction(
-    "reduce_or", BITS, lambda xp, x, axes: xp.bitwise_or.reduce(x, axes)
+reduce_or_p, reduce_or = def_reduction(
+    "reduce_or", BITWISE_KINDS, lambda xp, x, axes: xp.bitwise_or.reduce(x, axes)
 )
-reduce_xor_p, reduce_xor = reduction(
-    "reduce_xor", BITS, lambda xp, x, axes: xp.bitwise_xor.reduce(x, axes)
+reduce_xor_p, reduce_xor = def_reduction(
+    "reduce_xor", BITWISE_KINDS, lambda xp, x, axes: xp.bitwise_xor.reduce(x, axes)
 )
 argmax_p, argmax = arg_reduction("argmax")
 argmin_p, argmin = arg_reduction("argmin")
 cumsum_p, cumsum = cumulative(
-    "cumsum", lambda xp, x, axis: xp.cumsum(x, axis, longer(x.dtype))
+    "cumsum",
+    lambda xp, x, axis: xp.cumsum(x, axis, cumulative_accumulator_dtype(x.dtype)),
 )
 cumprod_p, cumprod = cumulative(
-    "cumprod", lambda xp, x, axis: xp.cumprod(x, axis, longer(x.dtype))
+    "cumprod",
+    lambda xp, x, axis: xp.cumprod(x, axis, cumulative_accumulator_dtype(x.dtype)),
 )
 cummax_p, cummax = cumulative(
     "cummax", lambda xp, x, axis: xp.maximum.accumulate(x, axis)
@@ -189,7 +201,9 @@ cummax_p, cummax = cumulative(
 cummin_p, cummin = cumulative(
     "cummin", lambda xp, x, axis: xp.minimum.accumulate(x, axis)
 )
-cumlogsumexp_p, cumlogsumexp = cumulative("cumlogsumexp", running_log_sum_exp, INEXACT)
+cumlogsumexp_p, cumlogsumexp = cumulative(
+    "cumlogsumexp", cumlogsumexp_impl, INEXACT_KINDS
+)
 
 
 # Tensor contraction: dot_general, the primitive behind every matrix product.
@@ -207,7 +221,10 @@ def _check_axes(side, x, contracting, batch):
 
 
 def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
-    lhs_sizes, rhs_sizes = sizes(lhs.shape, lhs_axes), sizes(rhs.shape, rhs_axes)
+    lhs_sizes, rhs_sizes = (
+        sizes_of_axes(lhs.shape, lhs_axes),
+        sizes_of_axes(rhs.shape, rhs_axes),
+    )
     if lhs_sizes != rhs_sizes:
         raise TypeError(
             f"dot_general requires {kind} dimensions to have the same shape, got "
@@ -219,7 +236,9 @@ def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
 def _common_dtype(lhs, rhs):
     if lhs.dtype == rhs.dtype and not lhs.dtype.names:
         return lhs.dtype
-    return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
+    return dtype_of_lattice_node(
+        dtype_lattice_join(lattice_node(lhs.dtype), lattice_node(rhs.dtype))
+    )[0]
 
 
 def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
@@ -229,9 +248,9 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     _check_sizes("batch", lhs, rhs, lhs_batch, rhs_batch)
     _check_sizes("contracting", lhs, rhs, lhs_contract, rhs_contract)
     shape = (
-        *sizes(lhs.shape, lhs_batch),
-        *sizes(lhs.shape, free_axes(lhs.ndim, lhs_contract, lhs_batch)),
-        *sizes(rhs.shape, free_axes(rhs.ndim, rhs_contract, rhs_batch)),
+        *sizes_of_axes(lhs.shape, lhs_batch),
+        *sizes_of_axes(lhs.shape, lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)),
+        *sizes_of_axes(rhs.shape, lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)),
     )
     dtype = preferred_element_type or _common_dtype(lhs, rhs)
     _check_width(dtype, _common_dtype(lhs, rhs))
@@ -251,7 +270,7 @@ def _check_width(dtype, operands):
         )
 
 
-primitive_rules(dot_general_p, _dot_shape, contracted)
+def_shape_and_impl(dot_general_p, _dot_shape, dot_general_impl)
 
 
 class Precision(enum.Enum):
@@ -343,8 +362,8 @@ def dot_general(
         lhs,
         rhs,
         dimension_numbers=(
-            tuple(map(integers, contracting)),
-            tuple(map(integers, batch)),
+            tuple(map(canonicalize_int_tuple, contracting)),
+            tuple(map(canonicalize_int_tuple, batch)),
         ),
         preferred_element_type=dtype,
     )
@@ -371,9 +390,9 @@ def dot(
         how = dimension_numbers, precision, preferred_element_type
         return dot_general(lhs, rhs, *how)
     lhs_ndim, rhs_ndim = typeof(lhs).ndim, typeof(rhs).ndim
-    if not {lhs_ndim, rhs_ndim} <= {1, 2} or sizes(
+    if not {lhs_ndim, rhs_ndim} <= {1, 2} or sizes_of_axes(
         typeof(lhs).shape, [lhs_ndim - 1]
-    ) != sizes(typeof(rhs).shape, [0]):
+    ) != sizes_of_axes(typeof(rhs).shape, [0]):
         raise ValueError(
             "lax.dot multiplies vectors and matrices whose sizes agree, got "
             f"{typeof(lhs)} and {typeof(rhs)}; see also lax.dot_general."
@@ -412,34 +431,34 @@ def check_arraylike(name, *args):
     """Raise a TypeError that names the function and the place of a non-array."""
     for position, arg in enumerate(args):
         if not isinstance(arg, ARRAYLIKE):
-            refuse_promise(arg)
+            raise_if_promise(arg)
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
                 f"position {position}."
             )
 
 
-def lift(x):
+def as_array_operand(x):
     """Return a number or NumPy array as an array; an array or tracer as it is."""
-    return x if isinstance(x, Array) else asarray_impl(x)
+    return x if isinstance(x, Array) else as_array_impl(x)
 
 
 def to_inexact_dtype(dtype):
     """Return the float dtype in which functions of integers of a dtype are computed."""
     if is_inexact(dtype):
         return dtype
-    if dtype in EXTENDED:
-        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
+    if dtype in EXTENDED_DTYPES:
+        raise TypeError(f"dtype {dtype_name(dtype)} is not a type of numbers")
     return np.dtype("float64" if dtype.itemsize == 8 else "float32")
 
 
 def promote_dtypes_inexact(*args):
     """Give `args` their common dtype, or the float dtype of these integers."""
-    dtype, weak_type = common_type(*args)
+    dtype, weak_type = common_dtype_and_weak_type(*args)
     return [astype(arg, to_inexact_dtype(dtype), weak_type) for arg in args]
 
 
-def is_settled(promote, x, y):
+def is_promoted(promote, x, y):
     """Return whether a promotion, and that of shapes, leaves two operands as they are.
 
     Args:
@@ -460,7 +479,7 @@ def is_settled(promote, x, y):
 
 def promote_dtypes_numeric(*args):
     """Give `args` their common dtype, or ``int32`` if that is bool."""
-    dtype, weak_type = common_type(*args)
+    dtype, weak_type = common_dtype_and_weak_type(*args)
     dtype = np.dtype("int32") if dtype.kind == "b" else dtype
     return [astype(arg, dtype, weak_type) for arg in args]
 
@@ -473,9 +492,9 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     Reference: ``jax.numpy.promote_types``.
     """
     nodes = lattice_node(a), lattice_node(b)
-    node = join(*nodes)
-    dtype, weak = from_node(node)
+    node = dtype_lattice_join(*nodes)
+    dtype, weak = dtype_of_lattice_node(node)
     if weak:
-        return np.dtype(PYTHON_TYPES[PYTHON_OF_NODE[node]])
-    wide = any(node in map(str, NARROW) for node in nodes)
+        return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF_NODE[node]])
+    wide = any(node in map(str, X64_TO_X32) for node in nodes)
     return np.dtype(node) if wide else dtype

@@ -19,36 +19,36 @@ from minijax._registry import Registry
 from minijax.arrays.array import (
     ArrayImpl,
     ShapedArray,
-    asarray_impl,
+    as_array_impl,
+    def_shape_and_impl,
     is_python_scalar,
-    primitive_rules,
     typeof,
 )
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
-    NUMBER,
+    NUMBER_DTYPE_KINDS,
     all_weak,
-    as_integer,
     canonicalize_axis,
+    canonicalize_int_tuple,
+    check_convertible,
     check_kind,
     check_same_dtype,
-    convert,
-    convertible,
-    fitting,
-    integers,
-    listing,
+    comma_separated,
+    convert_impl,
+    number_in_dtype,
+    operator_index,
     refuse_sharding,
-    warn_of_lost_parts,
-    without,
+    remove_axes,
+    warn_complex_to_real,
 )
-from minijax.arrays.transfer import device_put, placed
+from minijax.arrays.transfer import device_put_leaf, put_result_on_device
 from minijax.core import Array, Primitive
 from minijax.lax.arithmetic import (
     astype,
     broadcast_in_dim,
     convert_element_type_p,
-    unify,
+    promote_python_scalars,
 )
 from minijax.typing import ArrayLike
 
@@ -65,7 +65,7 @@ def broadcast(
     refuse_sharding("broadcast", out_sharding)
     shape = (*sizes, *typeof(operand).shape)
     if len(sizes) == 0 and not isinstance(operand, Array):
-        return asarray_impl(operand)
+        return as_array_impl(operand)
     return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
 
 
@@ -81,7 +81,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
         raise ValueError(f"repeated axis in expand_dims: {tuple(dimensions)}")
     if not new:
         return array
-    kept = without(range(ndim), new)
+    kept = remove_axes(range(ndim), new)
     sizes = dict(zip(kept, shape))
     return broadcast_in_dim(array, [sizes.get(axis, 1) for axis in range(ndim)], kept)
 
@@ -98,7 +98,7 @@ def _reshape_shape(x, new_sizes):
     return [x.update(shape=new_sizes)]
 
 
-primitive_rules(
+def_shape_and_impl(
     reshape_p, _reshape_shape, lambda xp, x, new_sizes: x.reshape(new_sizes)
 )
 
@@ -122,7 +122,7 @@ def reshape(
     refuse_sharding("reshape", out_sharding)
     if not hasattr(new_sizes, "__iter__"):
         new_sizes = (new_sizes,)
-    new_sizes = integers(new_sizes, "Shapes")
+    new_sizes = canonicalize_int_tuple(new_sizes, "Shapes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if isinstance(operand, Array) and operand.shape == new_sizes:
@@ -156,7 +156,7 @@ def _transpose_shape(x, permutation):
     return [x.update(shape=[x.shape[axis] for axis in permutation])]
 
 
-primitive_rules(
+def_shape_and_impl(
     transpose_p, _transpose_shape, lambda xp, x, permutation: x.transpose(permutation)
 )
 
@@ -166,7 +166,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Reference: ``jax.lax.transpose``.
     """
-    permutation = integers(permutation)
+    permutation = canonicalize_int_tuple(permutation)
     if isinstance(operand, Array) and permutation == (*range(operand.ndim),):
         return operand
     [result] = transpose_p.bind(operand, permutation=permutation)
@@ -182,10 +182,10 @@ def _squeeze_shape(x, dimensions):
             "cannot select an axis to squeeze out which has size not equal to one, "
             f"got shape={x.shape} and dimensions={dimensions}"
         )
-    return [x.update(shape=without(x.shape, dimensions))]
+    return [x.update(shape=remove_axes(x.shape, dimensions))]
 
 
-primitive_rules(
+def_shape_and_impl(
     squeeze_p, _squeeze_shape, lambda xp, x, dimensions: xp.squeeze(x, dimensions)
 )
 
@@ -217,7 +217,7 @@ def _rev_shape(x, dimensions):
     return [x]
 
 
-primitive_rules(rev_p, _rev_shape, lambda xp, x, dimensions: xp.flip(x, dimensions))
+def_shape_and_impl(rev_p, _rev_shape, lambda xp, x, dimensions: xp.flip(x, dimensions))
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -225,7 +225,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Reference: ``jax.lax.rev``.
     """
-    [result] = rev_p.bind(operand, dimensions=integers(dimensions))
+    [result] = rev_p.bind(operand, dimensions=canonicalize_int_tuple(dimensions))
     return result
 
 
@@ -257,7 +257,7 @@ def _slice(xp, x, start_indices, limit_indices, strides):
     return x[tuple(map(builtins.slice, start_indices, limit_indices, steps))]
 
 
-primitive_rules(slice_p, _slice_shape, _slice)
+def_shape_and_impl(slice_p, _slice_shape, _slice)
 
 
 def slice(
@@ -275,9 +275,12 @@ def slice(
 
     Reference: ``jax.lax.slice``.
     """
-    steps = integers(() if strides is None else strides)
+    steps = canonicalize_int_tuple(() if strides is None else strides)
     steps = None if {*steps} <= {1} else steps
-    starts, limits = integers(start_indices), integers(limit_indices)
+    starts, limits = (
+        canonicalize_int_tuple(start_indices),
+        canonicalize_int_tuple(limit_indices),
+    )
     [result] = slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps
     )
@@ -299,11 +302,11 @@ def slice_in_dim(
     axis = canonicalize_axis(axis, len(shape))
     size = shape[axis]
     starts, limits, strides = [0] * len(shape), [*shape], [1] * len(shape)
-    start = 0 if start_index is None else as_integer(start_index, "start_index")
-    limit = size if limit_index is None else as_integer(limit_index, "limit_index")
+    start = 0 if start_index is None else operator_index(start_index, "start_index")
+    limit = size if limit_index is None else operator_index(limit_index, "limit_index")
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
-    strides[axis] = as_integer(stride, "stride")
+    strides[axis] = operator_index(stride, "stride")
     return slice(operand, starts, limits, strides)
 
 
@@ -315,7 +318,7 @@ def index_in_dim(
     Reference: ``jax.lax.index_in_dim``.
     """
     shape = typeof(operand).shape
-    axis, index = canonicalize_axis(axis, len(shape)), as_integer(index, "an index")
+    axis, index = canonicalize_axis(axis, len(shape)), operator_index(index, "an index")
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {shape[axis]}"
@@ -370,7 +373,7 @@ def _pad(xp, x, value, padding_config):
     return result[tuple(cut)]
 
 
-primitive_rules(pad_p, _pad_shape, _pad)
+def_shape_and_impl(pad_p, _pad_shape, _pad)
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
@@ -384,8 +387,10 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Ar
 
     Reference: ``jax.lax.pad``.
     """
-    config = tuple(integers(padding) for padding in padding_config)
-    [result] = pad_p.bind(*unify(operand, padding_value), padding_config=config)
+    config = tuple(canonicalize_int_tuple(padding) for padding in padding_config)
+    [result] = pad_p.bind(
+        *promote_python_scalars(operand, padding_value), padding_config=config
+    )
     return result
 
 
@@ -398,25 +403,25 @@ def _concatenate_shape(*xs, dimension):
     if len({*map(len, shapes)}) > 1:
         raise TypeError(
             "Cannot concatenate arrays with different numbers of dimensions: got "
-            f"{listing(shapes)}."
+            f"{comma_separated(shapes)}."
         )
     if not 0 <= dimension < xs[0].ndim:
         raise TypeError(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes "
-            f"{listing(shapes)}."
+            f"{comma_separated(shapes)}."
         )
-    if len({without(shape, [dimension]) for shape in shapes}) > 1:
+    if len({remove_axes(shape, [dimension]) for shape in shapes}) > 1:
         raise TypeError(
             "Cannot concatenate arrays with shapes that differ in dimensions other "
             f"than the one being concatenated: concatenating along dimension "
-            f"{dimension} for shapes {listing(shapes)}."
+            f"{dimension} for shapes {comma_separated(shapes)}."
         )
     joined = [*shapes[0]]
     joined[dimension] = sum(shape[dimension] for shape in shapes)
     return [ShapedArray(joined, xs[0].dtype, all_weak(xs))]
 
 
-primitive_rules(
+def_shape_and_impl(
     concatenate_p,
     _concatenate_shape,
     lambda xp, *xs, dimension: xp.concatenate(xs, dimension),
@@ -437,7 +442,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
         raise ValueError("concatenate requires a non-empty sequence of arrays")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
-    dimension = as_integer(dimension, "dimension of concatenate")
+    dimension = operator_index(dimension, "dimension of concatenate")
     [result] = concatenate_p.bind(*operands, dimension=dimension)
     return result
 
@@ -470,20 +475,22 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     Reference: ``jax.lax.convert_element_type``.
     """
     dtype = _asked_dtype(new_dtype)
-    operand = wrapped(promised(operand), dtype)
+    operand = wrap_to_dtype(promised(operand), dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
-        [result] = convert_element_type_p.bind(fitting(operand, dtype), **params)
+        [result] = convert_element_type_p.bind(
+            number_in_dtype(operand, dtype), **params
+        )
         return result
     result = astype(operand, dtype)
-    return result if isinstance(result, Array) else asarray_impl(result)
+    return result if isinstance(result, Array) else as_array_impl(result)
 
 
-def wrapped(x, dtype):
+def wrap_to_dtype(x, dtype):
     """Return a number beyond 32 bits as one of a dtype; anything else as it is."""
     wide = type(x) is int and not -(2**31) <= x < 2**31
     if wide or isinstance(x, (np.int64, np.uint64, np.float64)):
-        return convert(np, np.asarray(x), dtype)[()]
+        return convert_impl(np, np.asarray(x), dtype)[()]
     return x
 
 
@@ -491,7 +498,7 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
 def _bitcast_shape(x, new_dtype):
-    convertible(x.dtype, new_dtype, "bitcast_convert_type")
+    check_convertible(x.dtype, new_dtype, "bitcast_convert_type")
     old, new = x.dtype.itemsize, new_dtype.itemsize
     if old < new and x.shape[-1:] != (new // old,):
         raise ValueError(
@@ -519,7 +526,7 @@ def _bitcast(xp, x, new_dtype):
     return x.view(new_dtype)[..., 0]
 
 
-primitive_rules(bitcast_convert_type_p, _bitcast_shape, _bitcast)
+def_shape_and_impl(bitcast_convert_type_p, _bitcast_shape, _bitcast)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
@@ -538,14 +545,14 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 copy_p = Primitive("copy")
-primitive_rules(copy_p, lambda x: [x], lambda xp, x: xp.array(x))
+def_shape_and_impl(copy_p, lambda x: [x], lambda xp, x: xp.array(x))
 
 iota_p = Primitive("iota")
 
 
 def _iota_shape(dtype, shape, dimension):
     result = ShapedArray(shape, dtype)
-    check_kind("iota", NUMBER, [result])
+    check_kind("iota", NUMBER_DTYPE_KINDS, [result])
     if any(size < 0 for size in shape):
         raise TypeError(f"iota shape must have nonnegative sizes, got {shape}.")
     if not 0 <= dimension < len(shape):
@@ -559,7 +566,7 @@ def _iota(xp, dtype, shape, dimension):
     return xp.broadcast_to(xp.arange(shape[dimension]).reshape(sizes), shape)
 
 
-primitive_rules(iota_p, _iota_shape, _iota)
+def_shape_and_impl(iota_p, _iota_shape, _iota)
 
 
 def broadcasted_iota(
@@ -570,8 +577,8 @@ def broadcasted_iota(
     Reference: ``jax.lax.broadcasted_iota``.
     """
     refuse_sharding("broadcasted_iota", out_sharding)
-    dtype, shape = canonicalize_dtype(dtype), integers(shape, "Shapes")
-    dimension = as_integer(dimension, "dimension of iota")
+    dtype, shape = canonicalize_dtype(dtype), canonicalize_int_tuple(shape, "Shapes")
+    dimension = operator_index(dimension, "dimension of iota")
     [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
     return result
 
@@ -585,36 +592,36 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 # From dtypes of what is no number to functions that make one element of a number.
-fillers: dict = Registry()
+constant_makers: dict = Registry()
 # Functions ``f(x, aval)`` that return `x`, varying over a mesh as arrays of a type do.
-alike: list = []
+like_hooks: list = []
 
 
-def filling(value, dtype, weak_type):
+def fill_scalar(value, dtype, weak_type):
     """Return a scalar to fill an array of a dtype with."""
-    if dtype in fillers and is_python_scalar(value):
-        return fillers[dtype](value)
+    if dtype in constant_makers and is_python_scalar(value):
+        return constant_makers[dtype](value)
     if isinstance(value, np.ndarray | np.generic) and not typeof(value).dtype.names:
-        value = numbers_of_numpy(value, dtype)[()]
-    return astype(wrapped(value, dtype), dtype, weak_type)
+        value = convert_numpy_exact(value, dtype)[()]
+    return astype(wrap_to_dtype(value, dtype), dtype, weak_type)
 
 
-def numbers_of_numpy(x, dtype):
+def convert_numpy_exact(x, dtype):
     """Convert before 64 bits become 32, which would wrap integers and round twice."""
     x = np.asarray(x)
-    convertible(x.dtype, dtype)
+    check_convertible(x.dtype, dtype)
     if x.dtype.kind == "c" and dtype.kind not in "bc":
-        warn_of_lost_parts(x.dtype, dtype)
+        warn_complex_to_real(x.dtype, dtype)
         x = x.real
     with np.errstate(all="ignore"):
         whole = dtype.kind in "iu"
-        return convert(np, x, dtype) if whole else x.astype(dtype, copy=False)
+        return convert_impl(np, x, dtype) if whole else x.astype(dtype, copy=False)
 
 
-def varied_as(x, aval):
+def match_manual_axes(x, aval):
     """Return a new array, which varies over a mesh as an array that it is like."""
     if aval.manual_axis_type.varying:
-        for change in alike:
+        for change in like_hooks:
             x = change(x, aval)
     return x
 
@@ -640,8 +647,8 @@ def full(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     shape = shape if hasattr(shape, "__iter__") else (shape,)
-    value = filling(fill_value, dtype, weak_type)
-    return placed("full", broadcast_in_dim(value, shape, ()), sharding)
+    value = fill_scalar(fill_value, dtype, weak_type)
+    return put_result_on_device("full", broadcast_in_dim(value, shape, ()), sharding)
 
 
 def full_like(
@@ -664,13 +671,15 @@ def full_like(
     aval = _type_of_like(x)
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
-    value = filling(fill_value, dtype, weak_type)
+    value = fill_scalar(fill_value, dtype, weak_type)
     value = _beside(value, x) if shape is None else value
     shape = aval.shape if shape is None else shape
     if sharding is None and shape == aval.shape and _is_in_parts(x):
         sharding = x.sharding
-    made = placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
-    return varied_as(made, aval)
+    made = put_result_on_device(
+        "full_like", broadcast_in_dim(value, shape, ()), sharding
+    )
+    return match_manual_axes(made, aval)
 
 
 def _type_of_like(x):
@@ -688,4 +697,4 @@ def _is_in_parts(x):
 def _beside(value, x):
     """Return a value on the device of `x`, if that is an array committed to it."""
     stays = isinstance(x, ArrayImpl) and x.committed
-    return device_put(value, x.placement.joint.sharding) if stays else value
+    return device_put_leaf(value, x.placement.joint.sharding) if stays else value

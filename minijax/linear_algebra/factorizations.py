@@ -23,43 +23,43 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.array import primitive_rules, typeof
+from minijax.arrays.array import def_shape_and_impl, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import (
-    INEXACT,
+    INEXACT_KINDS,
     all_weak,
-    as_integer,
     check_kind,
     check_same_dtype,
-    to_real,
+    operator_index,
+    real_dtype_of,
 )
-from minijax.batching.vmap import at_front, move_axis, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, move_one_axis, vmap_rules
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import add_tangents, constant_rule, jvp_rules
+from minijax.forward_mode.jvp import add_or_none, defjvp_zero, jvp_rules
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
 from minijax.kernels.lowering import cpu_rules, kernel_rules
 from minijax.lax.arithmetic import astype
 from minijax.linear_algebra.lapack import (
     cholesky_on_cpu,
     eigh_by_routine,
-    eliminated,
-    factored,
+    factor_or_nan,
+    getrf_impl,
     lu_on_cpu,
-    permuted_by,
     permuted_on_cpu,
+    pivots_permutation,
     qr_on_cpu,
-    solved_triangle,
     svd_by_routine,
     triangular_on_cpu,
+    trsm_impl,
 )
-from minijax.linear_algebra.qr_algorithm import pivoted_factors
+from minijax.linear_algebra.qr_algorithm import qr_with_pivoting
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import transpose_rules, transposes
+from minijax.reverse_mode.backward_pass import deftranspose, transpose_rules
 from minijax.typing import ArrayLike
 
 
-def transposed(x):
+def transpose_matrices(x):
     """Return matrices with rows and columns exchanged."""
     ndim = typeof(x).ndim
     return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
@@ -67,20 +67,20 @@ def transposed(x):
 
 def adjoint(x):
     """Return the conjugate transposes of matrices."""
-    return transposed(x).conj()
+    return transpose_matrices(x).conj()
 
 
-def symmetrized(x):
+def symmetrize(x):
     """Return the mean of matrices and their adjoints."""
     return (x + adjoint(x)) / 2
 
 
-def lower_triangle(x, k=0):
+def tril_impl(x, k=0):
     """Return matrices with zeros above the diagonal number `k`."""
     return lax.select(_on_or_below(x, k), x, lax.full_like(x, 0))
 
 
-def upper_triangle(x, k=0):
+def triu_impl(x, k=0):
     """Return matrices with zeros below the diagonal number `k`."""
     return lax.select(_on_or_below(x, k - 1), lax.full_like(x, 0), x)
 
@@ -94,20 +94,20 @@ def _on_or_below(x, k):
     return lax.broadcast(mask, batch) if batch else mask
 
 
-def identity_like(x):
+def eye_like(x):
     """Return identities of the shape and dtype of square matrices."""
     shape, dtype = typeof(x).shape, typeof(x).dtype
     return jnp.broadcast_to(jnp.eye(shape[-1], dtype=dtype), shape)
 
 
-def check_matrices(name, *avals):
+def check_matrix_operands(name, *avals):
     """Raise unless all operands are batches of matrices of one inexact dtype.
 
     Raises:
       TypeError: for other dtypes, or fewer than two axes.
       ValueError: for batches of different shapes.
     """
-    check_kind(name, INEXACT, avals)
+    check_kind(name, INEXACT_KINDS, avals)
     check_same_dtype(name, avals)
     for position, aval in enumerate(avals):
         if aval.ndim < 2:
@@ -115,10 +115,10 @@ def check_matrices(name, *avals):
                 f"Input {position} to {name} must have rank at least 2, but got "
                 f"shape={aval.shape}"
             )
-    check_batches(name, [aval.shape[:-2] for aval in avals])
+    check_batch_dims(name, [aval.shape[:-2] for aval in avals])
 
 
-def check_batches(name, batches):
+def check_batch_dims(name, batches):
     """Raise unless the axes in front of all matrices have the same sizes."""
     counts = [len(batch) for batch in batches]
     if len({*counts}) > 1:
@@ -133,7 +133,7 @@ def check_batches(name, batches):
         )
 
 
-def sizes_of_square(aval, complaint):
+def square_matrix_shape(aval, complaint):
     """Return the batch and the size of square matrices; others are a ValueError."""
     *batch, m, n = aval.shape
     if m != n:
@@ -145,8 +145,8 @@ def sizes_of_square(aval, complaint):
 
 
 def _triangular_shape(a, b, *, left_side, **how):
-    check_matrices("triangular_solve", a, b)
-    _, n = sizes_of_square(
+    check_matrix_operands("triangular_solve", a, b)
+    _, n = square_matrix_shape(
         a,
         "The first input to triangular_solve must be a square matrix. Got shape "
         f"{a.shape[-2:]}.",
@@ -160,10 +160,10 @@ def _triangular_shape(a, b, *, left_side, **how):
 
 
 triangular_solve_p = Primitive("triangular_solve")
-primitive_rules(
+def_shape_and_impl(
     triangular_solve_p,
     _triangular_shape,
-    lambda xp, *ab, **how: solved_triangle(*ab, **how),
+    lambda xp, *ab, **how: trsm_impl(*ab, **how),
 )
 
 
@@ -206,12 +206,12 @@ def triangular_jvp(primals, tangents, **how):
     (a, _), (a_dot, b_dot) = primals, tangents
     [x] = triangular_solve_p.bind(*primals, **how)
     if a_dot is not None:
-        read = lower_triangle if how["lower"] else upper_triangle
+        read = tril_impl if how["lower"] else triu_impl
         k = -1 if how["lower"] else 1
         a_dot = read(a_dot, k if how["unit_diagonal"] else 0)
-        a_dot = transposed(a_dot) if how["transpose_a"] else a_dot
+        a_dot = transpose_matrices(a_dot) if how["transpose_a"] else a_dot
         a_dot = a_dot.conj() if how["conjugate_a"] else a_dot
-        b_dot = add_tangents(b_dot, -(a_dot @ x if how["left_side"] else x @ a_dot))
+        b_dot = add_or_none(b_dot, -(a_dot @ x if how["left_side"] else x @ a_dot))
     return [x], triangular_solve_p.bind(a, b_dot, **how)
 
 
@@ -222,17 +222,17 @@ def triangular_transpose(ct, a, b, *, transpose_a, **how):
 
 
 jvp_rules[triangular_solve_p] = triangular_jvp
-transposes(triangular_solve_p, None, triangular_transpose)
+deftranspose(triangular_solve_p, None, triangular_transpose)
 
 
 def triangular_batch(axis, args, dims, **how):
     """Solve all examples at once: as more columns, if they share their matrix."""
     (a, b), (a_dim, b_dim) = args, dims
     if a_dim is not None:
-        fronted = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+        fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
         return triangular_solve_p.bind(*fronted, **how), [0]
     left, last = how["left_side"], typeof(b).ndim - 1
-    b = move_axis(b, b_dim, last if left else last - 1)
+    b = move_one_axis(b, b_dim, last if left else last - 1)
     *batch, m, n, k = typeof(b).shape
     flat = lax.reshape(b, (*batch, m, n * k) if left else (*batch, m * n, k))
     [x] = triangular_solve_p.bind(a, flat, **how)
@@ -255,40 +255,40 @@ cpu_rules[triangular_solve_p] = triangular_on_cpu
 
 
 def _cholesky_shape(x):
-    check_matrices("cholesky", x)
-    sizes_of_square(
+    check_matrix_operands("cholesky", x)
+    square_matrix_shape(
         x, f"The input to cholesky must be a square matrix. Got shape {x.shape[-2:]}."
     )
     return [x]
 
 
 cholesky_p = Primitive("cholesky")
-primitive_rules(
+def_shape_and_impl(
     cholesky_p,
     _cholesky_shape,
-    lambda xp, x: factored(lambda x: [xp.linalg.cholesky(x)], x),
+    lambda xp, x: factor_or_nan(lambda x: [xp.linalg.cholesky(x)], x),
 )
 
 
 def cholesky_jvp(primals, tangents):
     """Return the factor and its tangent, L phi(L^-1 A' L^-H)."""
     [x], [x_dot] = primals, tangents
-    factor = lower_triangle(cholesky_p.bind(x)[0])
+    factor = tril_impl(cholesky_p.bind(x)[0])
     right = {"transpose_a": True, "conjugate_a": True, "lower": True}
     inner = triangular_solve(factor, x_dot, **right)
     inner = triangular_solve(factor, inner, left_side=True, lower=True)
-    return [factor], [factor @ halved(inner)]
+    return [factor], [factor @ halve_diagonal(inner)]
 
 
-def halved(x):
+def halve_diagonal(x):
     """Return the lower triangles of matrices, with half of their diagonals."""
-    return lower_triangle(x) / (1 + identity_like(x))
+    return tril_impl(x) / (1 + eye_like(x))
 
 
 jvp_rules[cholesky_p] = cholesky_jvp
 
 
-def common_columns(primitive, flops):
+def factorization_rules(primitive, flops):
     """Give a factorization its rules for batches and costs, and what stands for others.
 
     Args:
@@ -298,7 +298,7 @@ def common_columns(primitive, flops):
     """
 
     def batched(axis, args, dims, **params):
-        fronted = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+        fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
         results = primitive.bind(*fronted, **params)
         return results, [0] * len(results)
 
@@ -326,11 +326,11 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Reference: ``jax.lax.linalg.cholesky``.
     """
-    x = symmetrized(x) if symmetrize_input else x
-    return lower_triangle(cholesky_p.bind(x)[0])
+    x = symmetrize(x) if symmetrize_input else x
+    return tril_impl(cholesky_p.bind(x)[0])
 
 
-common_columns(cholesky_p, lambda m, n: n**3 / 3)
+factorization_rules(cholesky_p, lambda m, n: n**3 / 3)
 cpu_rules[cholesky_p] = cholesky_on_cpu
 
 
@@ -338,8 +338,8 @@ cpu_rules[cholesky_p] = cholesky_on_cpu
 
 
 def _eigh_shape(x, *, subset_by_index, algorithm, **how):
-    check_matrices("eigh", x)
-    batch, n = sizes_of_square(
+    check_matrix_operands("eigh", x)
+    batch, n = square_matrix_shape(
         x,
         "Argument to symmetric eigendecomposition must have shape [..., n, n], got "
         f"shape {x.shape[-2:]}",
@@ -349,14 +349,14 @@ def _eigh_shape(x, *, subset_by_index, algorithm, **how):
             "eigh computes all eigenvalues, and by LAPACK's algorithm: subset_by_index "
             "and other implementations are not supported."
         )
-    return [x, x.update(shape=(*batch, n), dtype=to_real(x.dtype))]
+    return [x, x.update(shape=(*batch, n), dtype=real_dtype_of(x.dtype))]
 
 
 eigh_p = Primitive("eigh")
-primitive_rules(
+def_shape_and_impl(
     eigh_p,
     _eigh_shape,
-    lambda xp, x, *, lower, **how: factored(
+    lambda xp, x, *, lower, **how: factor_or_nan(
         lambda x: [*xp.linalg.eigh(x, "L" if lower else "U")][::-1], x
     ),
 )
@@ -365,9 +365,9 @@ primitive_rules(
 def _eigh_jvp(primals, tangents, **how):
     """Return the tangents of perturbation theory, for eigenvalues that differ."""
     [x], [x_dot] = primals, tangents
-    v, w = eigh_p.bind(symmetrized(x), **how)
+    v, w = eigh_p.bind(symmetrize(x), **how)
     inner = adjoint(v) @ x_dot @ v
-    one, values = identity_like(inner), w.astype(v.dtype)
+    one, values = eye_like(inner), w.astype(v.dtype)
     gaps = values[..., None, :] - values[..., :, None]
     v_dot = v @ ((1 / (one + gaps) - one) * inner)
     return [v, w], [v_dot, jnp.diagonal(inner, axis1=-2, axis2=-1).real]
@@ -375,7 +375,7 @@ def _eigh_jvp(primals, tangents, **how):
 
 jvp_rules[eigh_p] = _eigh_jvp
 cpu_rules[eigh_p] = eigh_by_routine
-common_columns(eigh_p, lambda m, n: 9 * n**3)
+factorization_rules(eigh_p, lambda m, n: 9 * n**3)
 
 
 class EighImplementation(Enum):
@@ -417,7 +417,7 @@ def eigh(
 
     Reference: ``jax.lax.linalg.eigh``.
     """
-    x = symmetrized(x) if symmetrize_input else x
+    x = symmetrize(x) if symmetrize_input else x
     how: dict = {"lower": lower, "sort_eigenvalues": sort_eigenvalues}
     how |= {"subset_by_index": subset_by_index, "algorithm": implementation}
     v, w = eigh_p.bind(x, **how)
@@ -430,13 +430,13 @@ INT32 = np.dtype("int32")
 
 
 def _lu_shape(x):
-    check_matrices("lu", x)
+    check_matrix_operands("lu", x)
     *batch, m, n = x.shape
     pivots = x.update(shape=(*batch, min(m, n)), dtype=INT32)
     return [x, pivots, x.update(shape=(*batch, m), dtype=INT32)]
 
 
-def rows_taken(x, permutation):
+def permute_rows(x, permutation):
     """Return the rows of matrices in the order of `permutation`."""
     return jnp.take_along_axis(x, permutation[..., None], -2, mode="clip")
 
@@ -444,7 +444,7 @@ def rows_taken(x, permutation):
 def rows_sent(x, places):
     """Return the rows of matrices, each at its place in `places`."""
     count = lax.broadcasted_iota("int32", places.shape, places.ndim - 1)
-    return rows_taken(x, lax.sort((places, count), num_keys=1)[1])
+    return permute_rows(x, lax.sort((places, count), num_keys=1)[1])
 
 
 def lu_jvp(primals, tangents):
@@ -454,21 +454,21 @@ def lu_jvp(primals, tangents):
     *batch, m, n = both.shape
     k, still = min(m, n), [(0, 0, 0)] * len(batch)
     zero = astype(0, both.dtype)
-    low = lower_triangle(both[..., :k], -1)
+    low = tril_impl(both[..., :k], -1)
     low = lax.pad(low, zero, [*still, (0, 0, 0), (0, m - k, 0)])
-    low = low + identity_like(low)
-    high = upper_triangle(both[..., :k, :])
+    low = low + eye_like(low)
+    high = triu_impl(both[..., :k, :])
     high = lax.pad(high, zero, [*still, (0, n - k, 0), (0, 0, 0)])
     more = lax.broadcasted_iota("int32", high.shape, high.ndim - 1) >= k
-    high = high + lax.select(more, identity_like(high), lax.full_like(high, 0))
+    high = high + lax.select(more, eye_like(high), lax.full_like(high, 0))
     left = {"left_side": True, "lower": True, "unit_diagonal": True}
-    inner = triangular_solve(low, rows_taken(x_dot, rows), **left)
+    inner = triangular_solve(low, permute_rows(x_dot, rows), **left)
     inner = triangular_solve(high, inner)
-    moved = low @ lower_triangle(inner, -1) + upper_triangle(inner) @ high
+    moved = low @ tril_impl(inner, -1) + triu_impl(inner) @ high
     return [both, pivots, rows], [moved, None, None]
 
 
-def solved_by_factors(both, permutation, b, trans):
+def lu_solve_factors(both, permutation, b, trans):
     """Solve systems by the factors of `lu`: plain, transposed (1) or adjoint (2).
 
     Args:
@@ -479,7 +479,7 @@ def solved_by_factors(both, permutation, b, trans):
     how = {"left_side": True, "transpose_a": trans > 0, "conjugate_a": trans == 2}
     unit = how | {"lower": True, "unit_diagonal": True}
     if not trans:
-        b = triangular_solve(both, rows_taken(b, permutation), **unit)
+        b = triangular_solve(both, permute_rows(b, permutation), **unit)
         return triangular_solve(both, b, **how)
     b = triangular_solve(both, triangular_solve(both, b, **how), **unit)
     return rows_sent(b, permutation)
@@ -497,9 +497,9 @@ def _permutation_shape(pivots, *, permutation_size):
 
 
 lu_p = Primitive("lu")
-primitive_rules(lu_p, _lu_shape, lambda xp, x: factored(eliminated, x))
+def_shape_and_impl(lu_p, _lu_shape, lambda xp, x: factor_or_nan(getrf_impl, x))
 jvp_rules[lu_p], cpu_rules[lu_p] = lu_jvp, lu_on_cpu
-common_columns(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
+factorization_rules(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
 
 
 def lu(x: ArrayLike) -> list[Array]:
@@ -519,13 +519,13 @@ def lu(x: ArrayLike) -> list[Array]:
 
 
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
-primitive_rules(
+def_shape_and_impl(
     lu_pivots_to_permutation_p,
     _permutation_shape,
-    lambda xp, pivots, permutation_size: permuted_by(pivots, permutation_size),
+    lambda xp, pivots, permutation_size: pivots_permutation(pivots, permutation_size),
 )
-jvp_rules[lu_pivots_to_permutation_p] = constant_rule(lu_pivots_to_permutation_p)
-common_columns(lu_pivots_to_permutation_p, lambda m, n: 0)
+jvp_rules[lu_pivots_to_permutation_p] = defjvp_zero(lu_pivots_to_permutation_p)
+factorization_rules(lu_pivots_to_permutation_p, lambda m, n: 0)
 cpu_rules[lu_pivots_to_permutation_p] = permuted_on_cpu
 
 
@@ -538,7 +538,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
     """
-    how = {"permutation_size": as_integer(permutation_size, "permutation_size")}
+    how = {"permutation_size": operator_index(permutation_size, "permutation_size")}
     [permutation] = lu_pivots_to_permutation_p.bind(pivots, **how)
     return permutation
 
@@ -547,7 +547,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
 
 def _qr_shape(x, *, full_matrices, pivoting, **how):
-    check_matrices("qr", x)
+    check_matrix_operands("qr", x)
     *batch, m, n = x.shape
     k = m if full_matrices else min(m, n)
     order = [x.update(shape=(*batch, n), dtype=np.dtype("int32"))] * pivoting
@@ -556,18 +556,18 @@ def _qr_shape(x, *, full_matrices, pivoting, **how):
 
 def _qr(xp, x, *, full_matrices, pivoting, **how):
     if pivoting:
-        return factored(lambda x: pivoted_factors(x, full_matrices), x)
+        return factor_or_nan(lambda x: qr_with_pivoting(x, full_matrices), x)
     mode = "complete" if full_matrices else "reduced"
-    return factored(lambda x: [*xp.linalg.qr(x, mode)], x)
+    return factor_or_nan(lambda x: [*xp.linalg.qr(x, mode)], x)
 
 
 def thin_qr_jvp(q, r, x_dot):
     """Return the tangents of q and r, for as many columns of q as r has rows."""
     ratio = triangular_solve(r, x_dot)
     inner = adjoint(q) @ ratio
-    below = lower_triangle(inner, -1)
+    below = tril_impl(inner, -1)
     skew = below - adjoint(below)
-    turn = identity_like(inner) * (inner - inner.real.astype(inner.dtype))
+    turn = eye_like(inner) * (inner - inner.real.astype(inner.dtype))
     skew = skew + turn  # of complex matrices: r keeps a real diagonal
     return q @ (skew - inner) + ratio, (inner - skew) @ r
 
@@ -601,19 +601,19 @@ def _completion_dot(q, q_dot):
     """Return the tangents of the columns that complete a tall q (arXiv:2409.13374)."""
     n = q_dot.shape[-1]
     thin, more = q[..., :, :n], q[..., :, n:]
-    square = thin[..., :n, :] - identity_like(thin[..., :n, :])
+    square = thin[..., :n, :] - eye_like(thin[..., :n, :])
     factors, _, rows = lu_p.bind(square)
-    z_h = solved_by_factors(factors, rows, adjoint(thin[..., n:, :]), 2)
+    z_h = lu_solve_factors(factors, rows, adjoint(thin[..., n:, :]), 2)
     z = adjoint(z_h)
     low = q_dot[..., n:, :] - z @ q_dot[..., :n, :]
     return q_dot @ z_h - (thin + more @ z) @ adjoint(low)
 
 
 qr_p = Primitive("qr")
-primitive_rules(qr_p, _qr_shape, _qr)
+def_shape_and_impl(qr_p, _qr_shape, _qr)
 jvp_rules[qr_p] = qr_jvp
 cpu_rules[qr_p] = qr_on_cpu
-common_columns(qr_p, lambda m, n: 4 * m * n * min(m, n) - 4 / 3 * min(m, n) ** 3)
+factorization_rules(qr_p, lambda m, n: 4 * m * n * min(m, n) - 4 / 3 * min(m, n) ** 3)
 
 
 def qr(
@@ -642,14 +642,14 @@ def qr(
 
 
 def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    check_matrices("svd", x)
+    check_matrix_operands("svd", x)
     *batch, m, n = x.shape
     k = min(m, n)
     if subset_by_index not in (None, (0, k)):
         raise NotImplementedError("svd computes all values: no subset_by_index.")
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         raise NotImplementedError(f"svd has no {algorithm} on a CPU: leave it out.")
-    s = x.update(shape=(*batch, k), dtype=to_real(x.dtype))
+    s = x.update(shape=(*batch, k), dtype=real_dtype_of(x.dtype))
     if not compute_uv:
         return [s]
     u, v = (m, m if full_matrices else k), (n if full_matrices else k, n)
@@ -663,7 +663,7 @@ def _svd(xp, x, *, full_matrices, compute_uv, **how):
         u, s, vh = xp.linalg.svd(x, full_matrices)
         return [s, u, vh]
 
-    return factored(svd, x)
+    return factor_or_nan(svd, x)
 
 
 def _reciprocal(x, mask):
@@ -684,7 +684,7 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
             "Singular value decomposition JVP not implemented for full matrices"
         )
     row, column = s[..., None, :], s[..., :, None]
-    one = identity_like(inner)
+    one = eye_like(inner)
     gaps = _reciprocal(((row + column) * (row - column)).astype(one.dtype), one)
     row, column = row.astype(one.dtype), column.astype(one.dtype)
     turned = inner * row
@@ -704,10 +704,10 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
 
 
 svd_p = Primitive("svd")
-primitive_rules(svd_p, _svd_shape, _svd)
+def_shape_and_impl(svd_p, _svd_shape, _svd)
 jvp_rules[svd_p] = svd_jvp
 cpu_rules[svd_p] = svd_by_routine
-common_columns(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
+factorization_rules(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 
 class SvdAlgorithm(Enum):

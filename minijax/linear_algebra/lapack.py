@@ -26,18 +26,18 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.numerics import wide
-from minijax.jitting.stages import cost_of
-from minijax.kernels.builder import NoKernel, View, permuted
-from minijax.kernels.lowering import StepKind, array_of, step_kinds
-from minijax.llvm.compiler import make_known
+from minijax.arrays.numerics import sum_accumulator_dtype
+from minijax.jitting.stages import eqn_cost
+from minijax.kernels.builder import UnsupportedKernel, View, transpose_view
+from minijax.kernels.lowering import StepKind, array_from_view, step_kinds
+from minijax.llvm.compiler import add_symbol
 
 # Factorizations and triangular systems on NumPy's arrays, in batches.
 
 BLOCK = 32  # columns which are eliminated one by one, before a product of matrices
 
 
-def factored(function, x):
+def factor_or_nan(function, x):
     """Return the factors of matrices; NaN where LAPACK finds none.
 
     Args:
@@ -57,13 +57,13 @@ def factored(function, x):
 
 def _one_by_one(function, x):
     if x.ndim > 2:
-        parts = [factored(function, matrix) for matrix in x]
+        parts = [factor_or_nan(function, matrix) for matrix in x]
         return [np.stack(part) for part in zip(*parts)]
     model = function(np.eye(*x.shape, dtype=x.dtype))
     return [np.full_like(part, np.nan) for part in model]
 
 
-def substituted(a, b, unit_diagonal):
+def back_substitution(a, b, unit_diagonal):
     """Solve ``a @ x = b`` for lower triangles `a`, whose other triangle is not read."""
     x, n = np.array(b), a.shape[-1]
     for start in range(0, n, BLOCK):
@@ -77,26 +77,29 @@ def substituted(a, b, unit_diagonal):
     return x
 
 
-def solved_triangle(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def trsm_impl(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """Solve ``op(a) @ x = b``, or ``x @ op(a) = b``, for triangular matrices `a`.
 
     Reference: ``jax.lax.linalg.triangular_solve``.
     """
     dtype = b.dtype
-    a, b = a.astype(wide(dtype), copy=False), b.astype(wide(dtype), copy=False)
+    a, b = (
+        a.astype(sum_accumulator_dtype(dtype), copy=False),
+        b.astype(sum_accumulator_dtype(dtype), copy=False),
+    )
     a = a.conj() if conjugate_a else a
     b = b if left_side else b.mT
     if transpose_a == left_side:
         a, lower = a.mT, not lower
     if lower:
-        x = substituted(a, b, unit_diagonal)
+        x = back_substitution(a, b, unit_diagonal)
     else:
         turned = a[..., ::-1, ::-1], b[..., ::-1, :]
-        x = substituted(*turned, unit_diagonal)[..., ::-1, :]
+        x = back_substitution(*turned, unit_diagonal)[..., ::-1, :]
     return (x if left_side else x.mT).astype(dtype, copy=False)
 
 
-def eliminated(x):
+def getrf_impl(x):
     """Return the factors of matrices in one array, the pivots, and the permutations.
 
     Reference: ``jax.lax.linalg.lu``.
@@ -110,10 +113,10 @@ def eliminated(x):
             pivots[:, j] = _pivot(a, j)
             _eliminate(a, j, stop)
         top, left = a[:, start:stop, stop:], a[:, start:, start:stop]
-        top[...] = substituted(left[:, : stop - start], top, True)
+        top[...] = back_substitution(left[:, : stop - start], top, True)
         a[:, stop:, stop:] -= left[:, stop - start :] @ top
     pivots = pivots.reshape(*batch, min(m, n))
-    return [a.reshape(x.shape), pivots, permuted_by(pivots, m)]
+    return [a.reshape(x.shape), pivots, pivots_permutation(pivots, m)]
 
 
 def _pivot(a, j):
@@ -129,7 +132,7 @@ def _eliminate(a, j, stop):
     a[:, j + 1 :, j + 1 : stop] -= column[..., None] * a[:, j, None, j + 1 : stop]
 
 
-def permuted_by(pivots, size):
+def pivots_permutation(pivots, size):
     """Return where each row comes from after exchanges of rows, one after the other.
 
     Rows are read and written as by an index: -1 is the last one, and of places that
@@ -153,7 +156,7 @@ def permuted_by(pivots, size):
 # Factorizations of small matrices, as loops of our own operations.
 
 
-def by_loop(function, largest):
+def loop_lowering(function, largest):
     """Return the rule by which a CPU does a primitive as a program.
 
     Args:
@@ -164,20 +167,20 @@ def by_loop(function, largest):
     def rule(lowering, eqn, *operands):
         count = math.prod(operands[0].shape[-2:])
         if count > largest or not eqn.outvars[0].aval.size:
-            raise NoKernel("there is nothing to factor, or NumPy is faster")
+            raise UnsupportedKernel("there is nothing to factor, or NumPy is faster")
         if operands[0].dtype.itemsize == 2:
-            raise NoKernel("NumPy refuses it, or computes in 32 bits")
+            raise UnsupportedKernel("NumPy refuses it, or computes in 32 bits")
         return lowering.function(partial(function, **eqn.params), operands)
 
     return rule
 
 
-def first_of(*rules):
+def first_applicable(*rules):
     """Return the rule that asks others, one after the other, who can do an equation."""
 
     def rule(lowering, eqn, *operands):
         for each in rules[:-1]:
-            with suppress(NoKernel):
+            with suppress(UnsupportedKernel):
                 return each(lowering, eqn, *operands)
         return rules[-1](lowering, eqn, *operands)
 
@@ -198,7 +201,7 @@ def _taken(x, place, axis):
     return lax.dynamic_index_in_dim(x, place, axis + x.ndim)
 
 
-def to_64_bits(x):
+def to_double_precision(x):
     """Return an array with numbers of 64 bits per part."""
     return x.astype("complex128" if x.dtype.kind == "c" else "float64")
 
@@ -207,7 +210,7 @@ def _in_order(x, places, axis):
     return jnp.take_along_axis(x, places, axis, mode="promise_in_bounds")
 
 
-def substituted_by_loop(
+def triangular_solve_loop(
     a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
 ):
     """Return ``[x]`` with ``op(a) @ x = b``, or ``x @ op(a) = b``, for triangles `a`.
@@ -231,7 +234,7 @@ def substituted_by_loop(
     return [x if left_side else x.mT]
 
 
-def eliminated_by_loop(x):
+def lu_loop(x):
     """Return the factors of matrices in one array, the pivots, and the permutations.
 
     Reference: ``jax.lax.linalg.lu``.
@@ -263,7 +266,7 @@ def _exchanged(rows, one, other):
     return jnp.where(rows == one, other, jnp.where(rows == other, one, rows))
 
 
-def permuted_by_loop(pivots, *, permutation_size):
+def pivots_to_permutation_loop(pivots, *, permutation_size):
     """Return ``[order]``, where each row comes from after exchanges of rows.
 
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
@@ -282,13 +285,13 @@ def _sizes(x):
     return jnp.abs(x.real) + jnp.abs(x.imag) if x.dtype.kind == "c" else jnp.abs(x)
 
 
-def tridiagonal_by_loop(dl, d, du, b, *, perturb_singular):
+def tridiagonal_solve_loop(dl, d, du, b, *, perturb_singular):
     """Return ``[x]``, the solutions of systems with tridiagonal matrices.
 
     Reference: ``jax.lax.linalg.tridiagonal_solve``; LAPACK's ``gtsv``.
     """
-    low, pivots, up = (jnp.moveaxis(to_64_bits(x), -1, 0) for x in (dl, d, du))
-    x, up = jnp.moveaxis(to_64_bits(b), -2, 0), up.at[-1].set(0)
+    low, pivots, up = (jnp.moveaxis(to_double_precision(x), -1, 0) for x in (dl, d, du))
+    x, up = jnp.moveaxis(to_double_precision(b), -2, 0), up.at[-1].set(0)
     start, rows = (pivots[0], up[0], x[0]), (low[1:], pivots[1:], up[1:], x[1:])
     last, found = lax.scan(_eliminate_row, start, rows)
     pivot, beside, known = last
@@ -335,7 +338,7 @@ def _mended(upper, numbers, perturb_singular):
     return jnp.where(small, jnp.copysign(least, pivots.real), pivots)
 
 
-def cholesky_by_loop(x):
+def cholesky_loop(x):
     """Return ``[l]``, the Cholesky factors of matrices; NaN where there is none.
 
     Reference: ``jax.lax.linalg.cholesky``.
@@ -352,20 +355,20 @@ def cholesky_by_loop(x):
         return jnp.where(rows == j, left, inner), positive & ~(corner <= 0)
 
     positive = jnp.ones((*x.shape[:-2], 1, 1), bool)
-    a, positive = _loop(len(rows), column, (to_64_bits(x), positive))
+    a, positive = _loop(len(rows), column, (to_double_precision(x), positive))
     factor = jnp.where(rows[:, None] >= rows, a, 0)
     return [jnp.where(positive, factor, jnp.nan).astype(x.dtype)]
 
 
-def qr_by_loop(x, *, full_matrices, pivoting, **how):
+def qr_loop(x, *, full_matrices, pivoting, **how):
     """Return the factors ``[q, r]`` of matrices, with LAPACK's signs.
 
     Reference: ``jax.lax.linalg.qr``.
     """
     if pivoting:
-        raise NoKernel("columns change places")
+        raise UnsupportedKernel("columns change places")
     *batch, m, n = x.shape
-    k, a = min(m, n), to_64_bits(x)
+    k, a = min(m, n), to_double_precision(x)
     a, taus = _loop(k, _reflect, (a, jnp.zeros((*batch, 1, k), a.dtype)))
     rows, size = _numbers(m)[:, None], m if full_matrices else k
 
@@ -412,36 +415,38 @@ def _reflection(x, rows, j):
 
 # Routines of the LAPACK in NumPy's own library, called by machine code.
 
-NAMES = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
-COMPLEX, REAL, WHOLE = map(np.dtype, ("complex128", "float64", "int64"))
+SYMBOL_FORMATS = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
+LAPACK_COMPLEX, LAPACK_REAL, WHOLE = map(np.dtype, ("complex128", "float64", "int64"))
 
 
 @cache
-def routine(name):
+def lapack_routine(name):
     """Return a routine of NumPy's LAPACK as a function of ctypes; None if hidden."""
     with suppress(ImportError, AttributeError, OSError):
         from numpy.linalg import _umath_linalg
 
         library = ctypes.CDLL(_umath_linalg.__file__)
-        for pattern in NAMES:
+        for pattern in SYMBOL_FORMATS:
             if hasattr(library, pattern.format(name)):
                 return getattr(library, pattern.format(name))
     return None
 
 
-def whole():
+def lapack_int_dtype():
     """Return the dtype of the whole numbers of NumPy's LAPACK."""
-    wide = routine("dpotrf") is None or "_64_" in routine("dpotrf").__name__
+    wide = (
+        lapack_routine("dpotrf") is None or "_64_" in lapack_routine("dpotrf").__name__
+    )
     return np.dtype("int64" if wide else "int32")
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """An argument: as many bytes of memory to work in."""
 
     size: int
 
 
-class Asked(NamedTuple):
+class QueriedWorkspace(NamedTuple):
     """Two arguments: memory for numbers of a dtype, and how many; the routine says."""
 
     dtype: np.dtype
@@ -458,32 +463,32 @@ def _is_cell(x):
     return isinstance(x, (str, int, np.ndarray))
 
 
-def with_room(name, arguments):
+def query_workspace(name, arguments):
     """Return arguments in which a routine has said how much memory it wants."""
     cells: list = []
     for x in arguments:
-        if type(x) is Asked:
+        if type(x) is QueriedWorkspace:
             cells += [np.zeros(1, x.dtype), _cell(-1)]
         else:
-            cells.append(_cell(x) if _is_cell(x) else np.zeros(1, COMPLEX))
-    if any(type(x) is Asked for x in arguments):
-        routine(name)(*[ctypes.c_void_p(cell.ctypes.data) for cell in cells])
+            cells.append(_cell(x) if _is_cell(x) else np.zeros(1, LAPACK_COMPLEX))
+    if any(type(x) is QueriedWorkspace for x in arguments):
+        lapack_routine(name)(*[ctypes.c_void_p(cell.ctypes.data) for cell in cells])
     found: list = []
     for x in arguments:
-        if type(x) is Asked:
+        if type(x) is QueriedWorkspace:
             count = max(int(cells[len(found)][0].real), 1)
-            found += [Room(count * x.dtype.itemsize), count]
+            found += [Workspace(count * x.dtype.itemsize), count]
         else:
             found.append(x)
     return tuple(found)
 
 
-class CallRoutine(NamedTuple):
+class CallLapack(NamedTuple):
     """A step: call a routine of LAPACK for each matrix of a batch.
 
     Attributes:
       name: of the routine.
-      arguments: letters, whole numbers, arrays of one number, `Room`, and views.
+      arguments: letters, whole numbers, arrays of one number, `Workspace`, and views.
       operand: the view of the matrices, by columns.
       results: views; the first is where the routine finds a copy of the operand.
       cost: a `Counter`.
@@ -522,7 +527,7 @@ class CallRoutine(NamedTuple):
         """Where the arguments that are no views lie in the workspace; and its end."""
         ends = [0]
         for x in self.arguments:
-            size = x.size if type(x) is Room else 16 * _is_cell(x)
+            size = x.size if type(x) is Workspace else 16 * _is_cell(x)
             ends.append(ends[-1] + -(-size // 64) * 64)
         return ends
 
@@ -537,16 +542,16 @@ class CallRoutine(NamedTuple):
 
 
 def call_in_python(program, step):
-    """Return a function of the memory that does a `CallRoutine`."""
-    function, made = routine(step.name), []
+    """Return a function of the memory that does a `CallLapack`."""
+    function, made = lapack_routine(step.name), []
     for x in step.arguments:
-        room = np.empty(x.size, np.uint8) if type(x) is Room else None
+        room = np.empty(x.size, np.uint8) if type(x) is Workspace else None
         made.append(_cell(x) if _is_cell(x) else room)
 
     def run(memory):
         views = {*step.results, *(x for x in step.arguments if type(x) is View)}
-        arrays = {view: array_of(view, memory) for view in views}
-        arrays[step.results[0]][...] = array_of(step.operand, memory)
+        arrays = {view: array_from_view(view, memory) for view in views}
+        arrays[step.results[0]][...] = array_from_view(step.operand, memory)
         flat = {view: x.reshape(step.count, -1) for view, x in arrays.items()}
         for number in range(step.count):
             pairs = zip(step.arguments, made)
@@ -571,8 +576,8 @@ def write_routine(f, step):
             f.line(f"store i64 {value}, i64* {cell}")
     f.copy(starts[step.results[0]], f.address(step.operand.source), step.operand.source)
     name, kinds = f"lapack_{step.name}", ", ".join(["i8*"] * len(step.arguments))
-    address = ctypes.cast(routine(step.name), ctypes.c_void_p).value
-    make_known(name, address)
+    address = ctypes.cast(lapack_routine(step.name), ctypes.c_void_p).value
+    add_symbol(name, address)
     f.declare(f"declare void @{name}({kinds})")
 
     def matrix(index, _):
@@ -597,7 +602,7 @@ def cost_of_call(step):
     return step.cost
 
 
-step_kinds[CallRoutine] = StepKind(call_in_python, cost_of_call, write_routine)
+step_kinds[CallLapack] = StepKind(call_in_python, cost_of_call, write_routine)
 
 
 # Rules of a CPU for factorizations: loops for small matrices, LAPACK for larger ones.
@@ -621,12 +626,12 @@ class Call:
       results: views of all that the routine writes.
     """
 
-    def __init__(self, lowering, eqn, x, prepare=lambda x: to_64_bits(x).mT):
+    def __init__(self, lowering, eqn, x, prepare=lambda x: to_double_precision(x).mT):
         if x.dtype.itemsize == 2 or not math.prod(x.shape):
-            raise NoKernel("NumPy refuses it, or there is nothing to do")
+            raise UnsupportedKernel("NumPy refuses it, or there is nothing to do")
         self.lowering, self.eqn, self.batch = lowering, eqn, x.shape[:-2]
         self.operand, self.results = self.in_memory(x, prepare), []
-        self.cost = Counter(cost_of(eqn))
+        self.cost = Counter(eqn_cost(eqn))
         self.work = self.result(*self.operand.shape[-2:])
 
     def in_memory(self, x, prepare):
@@ -645,14 +650,14 @@ class Call:
 
         Args:
           real, complex_: what it is called without that letter.
-          *arguments: as for `CallRoutine`; views of results have been made by `result`.
+          *arguments: as for `CallLapack`; views of results have been made by `result`.
         """
         name = LETTERS[self.operand.dtype.name]
         name += complex_ if self.operand.dtype.kind == "c" else real
-        if routine(name) is None:
-            raise NoKernel("NumPy does not show its LAPACK")
+        if lapack_routine(name) is None:
+            raise UnsupportedKernel("NumPy does not show its LAPACK")
         parts = self.operand, tuple(self.results), self.cost
-        step = CallRoutine(name, with_room(name, arguments), *parts)
+        step = CallLapack(name, query_workspace(name, arguments), *parts)
         self.lowering.steps.append(step)
 
     def finished(self, function, *views):
@@ -675,15 +680,18 @@ def or_nan(failed, *xs):
 def by_columns(view):
     """Return a view of matrices which lie by columns."""
     *batch, m, n = range(len(view.shape))
-    return permuted(view, [*batch, n, m])
+    return transpose_view(view, [*batch, n, m])
 
 
 def eigh_by_routine(lowering, eqn, x):
     """Return eigenvectors and eigenvalues of Hermitian matrices, as NumPy does it."""
     call, triangle = Call(lowering, eqn, x), "L" if eqn.params["lower"] else "U"
     n, v, dtype = x.shape[-1], call.work, call.operand.dtype
-    w, failed = call.result(n, dtype=REAL), call.result(dtype=whole())
-    asked = map(Asked, [dtype, *[REAL] * (dtype == COMPLEX), whole()])
+    w, failed = call.result(n, dtype=LAPACK_REAL), call.result(dtype=lapack_int_dtype())
+    asked = map(
+        QueriedWorkspace,
+        [dtype, *[LAPACK_REAL] * (dtype == LAPACK_COMPLEX), lapack_int_dtype()],
+    )
     call.routine("syevd", "heevd", "V", triangle, n, v, n, w, *asked, failed)
     return call.finished(or_nan, failed, by_columns(v), w)
 
@@ -692,14 +700,31 @@ def svd_by_routine(lowering, eqn, x):
     """Return singular values and vectors, as NumPy does it."""
     call, vectors = Call(lowering, eqn, x), eqn.params["compute_uv"]
     (m, n), k, full = x.shape[-2:], min(x.shape[-2:]), eqn.params["full_matrices"]
-    s, (rows, columns) = call.result(k, dtype=REAL), (n, m) if full else (k, k)
+    s, (rows, columns) = call.result(k, dtype=LAPACK_REAL), (n, m) if full else (k, k)
     found = (call.result(columns, m), call.result(n, rows)) if vectors else ()
-    failed, room, dtype = call.result(dtype=whole()), [Room(64 * k)], call.operand.dtype
-    if dtype == COMPLEX:
-        room.insert(0, Room(8 * k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)))
-    u, vt = found or (Room(64), Room(64))
+    failed, room, dtype = (
+        call.result(dtype=lapack_int_dtype()),
+        [Workspace(64 * k)],
+        call.operand.dtype,
+    )
+    if dtype == LAPACK_COMPLEX:
+        room.insert(0, Workspace(8 * k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)))
+    u, vt = found or (Workspace(64), Workspace(64))
     letter = "N" if not vectors else "A" if full else "S"
-    arguments = letter, m, n, call.work, m, s, u, m, vt, rows, Asked(dtype), *room
+    arguments = (
+        letter,
+        m,
+        n,
+        call.work,
+        m,
+        s,
+        u,
+        m,
+        vt,
+        rows,
+        QueriedWorkspace(dtype),
+        *room,
+    )
     call.routine("gesdd", "gesdd", *arguments, failed)
     return call.finished(or_nan, failed, s, *map(by_columns, found))
 
@@ -707,7 +732,7 @@ def svd_by_routine(lowering, eqn, x):
 def cholesky_by_routine(lowering, eqn, x):
     """Return Cholesky factors, as NumPy does it."""
     call, n = Call(lowering, eqn, x), x.shape[-1]
-    failed = call.result(dtype=whole())
+    failed = call.result(dtype=lapack_int_dtype())
     call.routine("potrf", "potrf", "L", n, call.work, n, failed)
     factor = by_columns(call.work)
     return call.finished(lambda *xs: [jnp.tril(*or_nan(*xs))], failed, factor)
@@ -716,10 +741,13 @@ def cholesky_by_routine(lowering, eqn, x):
 def qr_by_routine(lowering, eqn, x):
     """Return the factors of QR, as NumPy does it; without exchanges of columns."""
     if eqn.params["pivoting"]:
-        raise NoKernel("columns change places")
+        raise UnsupportedKernel("columns change places")
     first, (m, n), k = Call(lowering, eqn, x), x.shape[-2:], min(x.shape[-2:])
-    taus, failed = first.result(k), first.result(dtype=whole())
-    asked, size = Asked(first.operand.dtype), m if eqn.params["full_matrices"] else k
+    taus, failed = first.result(k), first.result(dtype=lapack_int_dtype())
+    asked, size = (
+        QueriedWorkspace(first.operand.dtype),
+        m if eqn.params["full_matrices"] else k,
+    )
     first.routine("geqrf", "geqrf", m, n, first.work, m, taus, asked, failed)
     reflected = by_columns(first.work)
 
@@ -728,7 +756,7 @@ def qr_by_routine(lowering, eqn, x):
         return jnp.concatenate([a, jnp.zeros_like(a, shape=(*a.shape[:-1], more))], -1)
 
     last = Call(lowering, eqn, reflected, lambda a: vectors(a)[..., :size].mT)
-    failed, last.cost = last.result(dtype=whole()), Counter()
+    failed, last.cost = last.result(dtype=lapack_int_dtype()), Counter()
     last.routine("orgqr", "ungqr", m, size, k, last.work, m, taus, asked, failed)
     factors = by_columns(last.work), reflected
     return last.finished(lambda q, a: [q, jnp.triu(a[..., :size, :])], *factors)
@@ -737,12 +765,15 @@ def qr_by_routine(lowering, eqn, x):
 def lu_by_routine(lowering, eqn, x):
     """Return factors by elimination, pivots and permutations."""
     call, (m, n) = Call(lowering, eqn, x, lambda x: x.mT), x.shape[-2:]
-    pivots, failed = call.result(min(m, n), dtype=whole()), call.result(dtype=whole())
+    pivots, failed = (
+        call.result(min(m, n), dtype=lapack_int_dtype()),
+        call.result(dtype=lapack_int_dtype()),
+    )
     call.routine("getrf", "getrf", m, n, call.work, m, pivots, failed)
 
     def finish(both, pivots):
         pivots = pivots.astype("int32") - 1
-        return both, pivots, *permuted_by_loop(pivots, permutation_size=m)
+        return both, pivots, *pivots_to_permutation_loop(pivots, permutation_size=m)
 
     return call.finished(finish, by_columns(call.work), pivots)
 
@@ -765,23 +796,23 @@ def triangular_by_routine(lowering, eqn, a, b):
     return call.finished(lambda x: [x], call.work)
 
 
-lu_on_cpu = first_of(
-    by_loop(eliminated_by_loop, 12**2),
+lu_on_cpu = first_applicable(
+    loop_lowering(lu_loop, 12**2),
     lu_by_routine,
-    by_loop(eliminated_by_loop, 2**16),
+    loop_lowering(lu_loop, 2**16),
 )
-cholesky_on_cpu = first_of(
-    by_loop(cholesky_by_loop, 5**2),
+cholesky_on_cpu = first_applicable(
+    loop_lowering(cholesky_loop, 5**2),
     cholesky_by_routine,
-    by_loop(cholesky_by_loop, 24**2),
+    loop_lowering(cholesky_loop, 24**2),
 )
-triangular_on_cpu = first_of(
-    by_loop(substituted_by_loop, 17**2),
+triangular_on_cpu = first_applicable(
+    loop_lowering(triangular_solve_loop, 17**2),
     triangular_by_routine,
-    by_loop(substituted_by_loop, 2**15),
+    loop_lowering(triangular_solve_loop, 2**15),
 )
-qr_on_cpu = first_of(
-    by_loop(qr_by_loop, 20**2), qr_by_routine, by_loop(qr_by_loop, 32**2)
+qr_on_cpu = first_applicable(
+    loop_lowering(qr_loop, 20**2), qr_by_routine, loop_lowering(qr_loop, 32**2)
 )
-permuted_on_cpu = by_loop(permuted_by_loop, math.inf)
-tridiagonal_on_cpu = by_loop(tridiagonal_by_loop, math.inf)
+permuted_on_cpu = loop_lowering(pivots_to_permutation_loop, math.inf)
+tridiagonal_on_cpu = loop_lowering(tridiagonal_solve_loop, math.inf)

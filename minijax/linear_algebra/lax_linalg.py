@@ -19,57 +19,57 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.array import primitive_rules, typeof
+from minijax.arrays.array import def_shape_and_impl, typeof
 from minijax.arrays.numerics import (
-    FLOAT,
-    INEXACT,
+    FLOAT_KINDS,
+    INEXACT_KINDS,
     all_weak,
     check_kind,
     check_rank,
     check_same_dtype,
-    to_real,
+    real_dtype_of,
 )
-from minijax.batching.vmap import at_front, move_axis, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, move_one_axis, vmap_rules
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import add_tangents, instantiate, jvp_rules
+from minijax.forward_mode.jvp import add_or_none, instantiate_tangents, jvp_rules
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
 from minijax.kernels.lowering import cpu_rules, kernel_rules
 from minijax.linear_algebra import factorizations as _cholesky
 from minijax.linear_algebra import factorizations as _orthogonal
 from minijax.linear_algebra.factorizations import (
     adjoint,
-    check_batches,
-    check_matrices,
-    common_columns,
-    identity_like,
-    lower_triangle,
+    check_batch_dims,
+    check_matrix_operands,
+    eye_like,
+    factorization_rules,
     lu_p,
-    sizes_of_square,
-    solved_by_factors,
-    symmetrized,
-    transposed,
+    lu_solve_factors,
+    square_matrix_shape,
+    symmetrize,
+    transpose_matrices,
     triangular_solve,
+    tril_impl,
 )
-from minijax.linear_algebra.lapack import factored, tridiagonal_on_cpu
+from minijax.linear_algebra.lapack import factor_or_nan, tridiagonal_on_cpu
 from minijax.linear_algebra.qr_algorithm import (
-    hessenberg_form,
-    in_64_bits,
-    multiplied,
-    product_of,
+    double_precision_copy,
+    hessenberg_reduction,
+    householder_product_impl,
+    ormqr_impl,
     schur_form,
-    tridiagonal_form,
+    tridiagonal_reduction,
 )
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import transposes
+from minijax.reverse_mode.backward_pass import deftranspose
 from minijax.typing import ArrayLike
 
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian.
 
 
 def _eig_shape(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **how):
-    check_matrices("eig", x)
-    batch, n = sizes_of_square(
+    check_matrix_operands("eig", x)
+    batch, n = square_matrix_shape(
         x, f"The input to eig must be a square matrix. Got shape {x.shape[-2:]}."
     )
     dtype = np.result_type(x.dtype, np.complex64)
@@ -88,7 +88,7 @@ def _eig(xp, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **how)
         left = [_left_vectors(xp, v)] * compute_left_eigenvectors
         return [w, *left, *[v] * compute_right_eigenvectors]
 
-    return factored(eig, x)
+    return factor_or_nan(eig, x)
 
 
 def _left_vectors(xp, v):
@@ -103,14 +103,14 @@ def _left_vectors(xp, v):
 
 
 eig_p = Primitive("eig")
-primitive_rules(eig_p, _eig_shape, _eig)
-common_columns(eig_p, lambda m, n: 25 * n**3)
+def_shape_and_impl(eig_p, _eig_shape, _eig)
+factorization_rules(eig_p, lambda m, n: 25 * n**3)
 
 
 def _vectors_dot(w, v, a_dot):
     """Return the tangents of eigenvalues, and of eigenvectors of length 1."""
     factors, _, rows = lu_p.bind(v)
-    inner, one = solved_by_factors(factors, rows, a_dot @ v, 0), identity_like(v)
+    inner, one = lu_solve_factors(factors, rows, a_dot @ v, 0), eye_like(v)
     gaps = w[..., None, :] - w[..., :, None]
     turned = v @ ((1 / (one + gaps) - one) * inner)
     w_dot = jnp.diagonal(inner, axis1=-2, axis2=-1)
@@ -194,10 +194,12 @@ def eig(
 
 # Reductions by Householder reflections: Hessenberg, tridiagonal, and products.
 
-NO_DERIVATIVE = "JAX has none: what uses it has a derivative of its own, or none."
+NO_DERIVATIVE_REASON = (
+    "JAX has none: what uses it has a derivative of its own, or none."
+)
 
 
-def batch_of(name, avals, ranks, accepts=INEXACT):
+def batch_shape_of(name, avals, ranks, accepts=INEXACT_KINDS):
     """Return the sizes of the axes in front, which all operands share.
 
     Args:
@@ -217,24 +219,26 @@ def batch_of(name, avals, ranks, accepts=INEXACT):
                 f"shape={aval.shape}"
             )
     pairs = list(zip(avals, ranks))
-    check_batches(name, [aval.shape[: aval.ndim - rank] for aval, rank in pairs])
+    check_batch_dims(name, [aval.shape[: aval.ndim - rank] for aval, rank in pairs])
     return avals[0].shape[: avals[0].ndim - ranks[0]]
 
 
 def _factor(primitive, shape, compute, flops):
     """Register a factorization that has no derivative."""
-    primitive_rules(
+    def_shape_and_impl(
         primitive,
         shape,
-        lambda xp, *xs, **how: factored(lambda x: compute(x, *xs[1:], **how), xs[0]),
+        lambda xp, *xs, **how: factor_or_nan(
+            lambda x: compute(x, *xs[1:], **how), xs[0]
+        ),
     )
-    common_columns(primitive, flops)
-    jvp_rules.reasons[primitive] = NO_DERIVATIVE
+    factorization_rules(primitive, flops)
+    jvp_rules.reasons[primitive] = NO_DERIVATIVE_REASON
 
 
 def _hessenberg_shape(a):
-    check_matrices("hessenberg", a)
-    batch, n = sizes_of_square(
+    check_matrix_operands("hessenberg", a)
+    batch, n = square_matrix_shape(
         a,
         "Argument to Hessenberg reduction must have shape [..., n, n], got shape "
         f"{a.shape[-2:]}",
@@ -245,20 +249,20 @@ def _hessenberg_shape(a):
 
 
 def _tridiagonal_shape(a, *, lower):
-    check_matrices("tridiagonal", a)
+    check_matrix_operands("tridiagonal", a)
     complaint = (
         f"The input to tridiagonal must be a square matrix. Got shape {a.shape[-2:]}."
     )
-    batch, n = sizes_of_square(a, complaint)
+    batch, n = square_matrix_shape(a, complaint)
     if not n:
         raise ValueError(complaint)
-    real, beside = to_real(a.dtype), (*batch, n - 1)
+    real, beside = real_dtype_of(a.dtype), (*batch, n - 1)
     parts = a.update(shape=(*batch, n), dtype=real), a.update(shape=beside, dtype=real)
     return [a, *parts, a.update(shape=beside)]
 
 
 def _product_shape(a, taus):
-    batch = batch_of("householder_product", (a, taus), (2, 1))
+    batch = batch_shape_of("householder_product", (a, taus), (2, 1))
     m, n = a.shape[-2:]
     if m < n:
         raise ValueError(
@@ -274,7 +278,7 @@ def _product_shape(a, taus):
 
 
 def _ormqr_shape(a, taus, c, *, left, transpose):
-    batch_of("ormqr", (a, taus, c), (2, 1, 2))
+    batch_shape_of("ormqr", (a, taus, c), (2, 1, 2))
     if c.shape[-2 if left else -1] != a.shape[-2]:
         parts = (True, "number of rows as the Householder matrix a")
         if not left:
@@ -290,7 +294,7 @@ geqrf_p = Primitive("geqrf")
 
 
 def _geqrf_shape(a):
-    check_matrices("geqrf", a)
+    check_matrix_operands("geqrf", a)
     *batch, m, n = a.shape
     return [a, a.update(shape=(*batch, min(m, n)))]
 
@@ -378,12 +382,16 @@ def ormqr(
     return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)[0]
 
 
-_factor(hessenberg_p, _hessenberg_shape, hessenberg_form, lambda m, n: 10 / 3 * n**3)
-_factor(tridiagonal_p, _tridiagonal_shape, tridiagonal_form, lambda m, n: 4 / 3 * n**3)
+_factor(
+    hessenberg_p, _hessenberg_shape, hessenberg_reduction, lambda m, n: 10 / 3 * n**3
+)
+_factor(
+    tridiagonal_p, _tridiagonal_shape, tridiagonal_reduction, lambda m, n: 4 / 3 * n**3
+)
 _factor(
     householder_product_p,
     _product_shape,
-    lambda *xs: [product_of(*xs)],
+    lambda *xs: [householder_product_impl(*xs)],
     lambda m, n: 2 * m * n * n - 2 / 3 * n**3,
 )
 _factor(
@@ -395,7 +403,7 @@ _factor(
 _factor(
     ormqr_p,
     _ormqr_shape,
-    lambda *xs, **how: [multiplied(*xs, **how)],
+    lambda *xs, **how: [ormqr_impl(*xs, **how)],
     lambda m, n: 0,
 )
 
@@ -412,8 +420,8 @@ cost_rules.supersede(ormqr_p, cost_rules[ormqr_p], _ormqr_cost)
 
 
 def _schur_shape(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
-    check_matrices("schur", x)
-    sizes_of_square(
+    check_matrix_operands("schur", x)
+    square_matrix_shape(
         x, f"The input to schur must be a square matrix. Got shape {x.shape[-2:]}."
     )
     if sort_eig_vals:
@@ -422,13 +430,13 @@ def _schur_shape(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 
 def _schur(xp, x, *, compute_schur_vectors, **how):
-    return factored(schur_form, x)[: 1 + compute_schur_vectors]
+    return factor_or_nan(schur_form, x)[: 1 + compute_schur_vectors]
 
 
 schur_p = Primitive("schur")
-primitive_rules(schur_p, _schur_shape, _schur)
-common_columns(schur_p, lambda m, n: 25 * n**3)
-jvp_rules.reasons[schur_p] = NO_DERIVATIVE
+def_shape_and_impl(schur_p, _schur_shape, _schur)
+factorization_rules(schur_p, lambda m, n: 25 * n**3)
+jvp_rules.reasons[schur_p] = NO_DERIVATIVE_REASON
 
 
 def schur(
@@ -465,7 +473,7 @@ def _diagonals_shape(dl, d, du, b, *, perturb_singular):
             "tridiagonal_solve requires that all diagonal arguments have the same "
             f"shape, got {dl.shape}, {d.shape} and {du.shape}."
         )
-    batch_of("tridiagonal_solve", (dl, d, du, b), (1, 1, 1, 2))
+    batch_shape_of("tridiagonal_solve", (dl, d, du, b), (1, 1, 1, 2))
     if dl.shape != b.shape[:-1]:
         raise TypeError(
             "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal "
@@ -477,7 +485,7 @@ def _diagonals_shape(dl, d, du, b, *, perturb_singular):
 def _solved(dl, d, du, b, perturb_singular):
     """Eliminate with partial pivoting, and substitute, on arrays of NumPy."""
     dtype = b.dtype
-    low, pivots, up, x = map(in_64_bits, (dl, d, du, b))
+    low, pivots, up, x = map(double_precision_copy, (dl, d, du, b))
     n, above, up[..., -1:] = d.shape[-1], np.zeros_like(up), 0
     for i in range(n - 1):
         swap = np.abs(low[..., i + 1]) > np.abs(pivots[..., i])
@@ -517,10 +525,10 @@ def _mend(pivots, up, above, numbers, perturb_singular):
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
-primitive_rules(
+def_shape_and_impl(
     tridiagonal_solve_p,
     _diagonals_shape,
-    lambda xp, dl, d, du, b, perturb_singular: factored(
+    lambda xp, dl, d, du, b, perturb_singular: factor_or_nan(
         lambda b: _solved(dl, d, du, b, perturb_singular), b
     ),
 )
@@ -538,8 +546,8 @@ def _tridiagonal_jvp(primals, tangents, **how):
     *dots, b_dot = tangents
     [x] = tridiagonal_solve_p.bind(*primals, **how)
     if any(dot is not None for dot in dots):
-        dl, d, du = instantiate(diagonals, dots)
-        b_dot = add_tangents(b_dot, -_times(dl, d, du, x))
+        dl, d, du = instantiate_tangents(diagonals, dots)
+        b_dot = add_or_none(b_dot, -_times(dl, d, du, x))
     return [x], tridiagonal_solve_p.bind(*diagonals, b_dot, **how)
 
 
@@ -555,9 +563,9 @@ def _tridiagonal_batch(axis, args, dims, **how):
     """Solve all examples at once: as more columns, if they share their matrix."""
     (*diagonals, b), (*axes, place) = args, dims
     if any(dim is not None for dim in axes):
-        fronted = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+        fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
         return tridiagonal_solve_p.bind(*fronted, **how), [0]
-    b = move_axis(b, place, typeof(b).ndim - 1)
+    b = move_one_axis(b, place, typeof(b).ndim - 1)
     *batch, m, n, k = typeof(b).shape
     [x] = tridiagonal_solve_p.bind(
         *diagonals, lax.reshape(b, (*batch, m, n * k)), **how
@@ -566,7 +574,7 @@ def _tridiagonal_batch(axis, args, dims, **how):
 
 
 jvp_rules[tridiagonal_solve_p] = _tridiagonal_jvp
-transposes(tridiagonal_solve_p, None, None, None, _tridiagonal_transpose)
+deftranspose(tridiagonal_solve_p, None, None, None, _tridiagonal_transpose)
 vmap_rules[tridiagonal_solve_p] = _tridiagonal_batch
 cost_rules[tridiagonal_solve_p] = lambda eqn: (
     {FLOPS: 4 * eqn.invars[1].aval.size + 5 * eqn.invars[3].aval.size} | _moved(eqn)
@@ -610,7 +618,7 @@ def tridiagonal_solve(
 
 
 def _syrk_shape(a, c, **factors):
-    batch_of("symmetric_product", (a, c), (2, 2), FLOAT)
+    batch_shape_of("symmetric_product", (a, c), (2, 2), FLOAT_KINDS)
     if not a.shape[-2] == c.shape[-2] == c.shape[-1]:
         raise ValueError(
             "symmetric_update expects a rectangular matrix of shape (m, n) and a "
@@ -621,7 +629,7 @@ def _syrk_shape(a, c, **factors):
 
 
 def _update_shape(r, w):
-    batch_of("cholesky_update", (r, w), (2, 1), FLOAT)
+    batch_shape_of("cholesky_update", (r, w), (2, 1), FLOAT_KINDS)
     for position, (aval, rank) in enumerate(((r, 2), (w, 1))):
         if aval.ndim != rank:
             raise TypeError(
@@ -649,23 +657,23 @@ def _updated(r, w):
 
 
 symmetric_product_p = Primitive("symmetric_product")
-primitive_rules(
+def_shape_and_impl(
     symmetric_product_p,
     _syrk_shape,
     lambda xp, a, c, *, alpha, beta: (alpha * (a @ a.mT) + beta * c).astype(c.dtype),
 )
-common_columns(symmetric_product_p, lambda m, n: m * m * n)
+factorization_rules(symmetric_product_p, lambda m, n: m * m * n)
 cholesky_update_p = Primitive("cholesky_update")
-primitive_rules(
+def_shape_and_impl(
     cholesky_update_p,
     _update_shape,
-    lambda xp, r, w: factored(lambda r: _updated(r, w), r),
+    lambda xp, r, w: factor_or_nan(lambda r: _updated(r, w), r),
 )
-common_columns(cholesky_update_p, lambda m, n: 3 * n * n)
+factorization_rules(cholesky_update_p, lambda m, n: 3 * n * n)
 del vmap_rules[cholesky_update_p]
 vmap_rules.reasons[cholesky_update_p] = "JAX has none: it takes one matrix."
 for _primitive in (symmetric_product_p, cholesky_update_p):
-    jvp_rules.reasons[_primitive] = NO_DERIVATIVE
+    jvp_rules.reasons[_primitive] = NO_DERIVATIVE_REASON
 
 
 def symmetric_product(
@@ -693,8 +701,8 @@ def symmetric_product(
     [result] = symmetric_product_p.bind(a_matrix, c_matrix, **how)
     if not symmetrize_output:
         return result
-    mirrored = transposed(lower_triangle(result, -1))
-    return lower_triangle(result) + mirrored
+    mirrored = transpose_matrices(tril_impl(result, -1))
+    return tril_impl(result) + mirrored
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
@@ -730,7 +738,7 @@ def _weights(bound, most):
 
 
 def _step_by_qr(u, a, b, c):
-    one = identity_like(adjoint(u) @ u)
+    one = eye_like(adjoint(u) @ u)
     tall = jnp.concatenate([c**0.5 * u, one])
     q, _ = _orthogonal.qr(tall, full_matrices=False)
     m = u.shape[0]
@@ -739,7 +747,7 @@ def _step_by_qr(u, a, b, c):
 
 def _step_by_cholesky(u, a, b, c):
     gram = adjoint(u) @ u
-    factor = _cholesky.cholesky(identity_like(gram) + c * gram)
+    factor = _cholesky.cholesky(eye_like(gram) + c * gram)
     how = {"left_side": True, "lower": True, "conjugate_a": True}
     z = triangular_solve(factor, u.T, **how)
     z = triangular_solve(factor, z.conj(), transpose_a=True, **how)
@@ -804,4 +812,4 @@ def qdwh(
     state = jnp.asarray(len(weights)), u, jnp.asarray(far)
     count, u, far = lax.while_loop(go_on, step, state)
     u = 1.5 * u - 0.5 * u @ (adjoint(u) @ u)
-    return u, symmetrized(adjoint(u) @ x), count, ~far
+    return u, symmetrize(adjoint(u) @ x), count, ~far

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.batching.vmap import vmap
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
@@ -28,14 +28,14 @@ from minijax.linear_algebra import factorizations as _singular
 from minijax.linear_algebra.factorizations import (
     adjoint,
     lu,
-    rows_taken,
-    solved_by_factors,
-    symmetrized,
+    lu_solve_factors,
+    permute_rows,
+    symmetrize,
     triangular_solve,
 )
 from minijax.linear_algebra.lax_linalg import geqrf_p
 from minijax.numpy.functional import vectorize
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike
 
 # Factors of matrices with the names of NumPy.
@@ -64,7 +64,7 @@ class SVDResult(NamedTuple):
 
 
 def _inexact(name, a):
-    [a] = promote_dtypes_inexact(arraylike(f"linalg.{name}", a))
+    [a] = promote_dtypes_inexact(as_arraylike(f"linalg.{name}", a))
     return a
 
 
@@ -205,7 +205,7 @@ def _solve_one(a, b):
     both, _, rows = lu(lax.stop_gradient(a))
 
     def by_factors(trans):
-        return lambda _, x: solved_by_factors(both, rows, x[:, None], trans)[:, 0]
+        return lambda _, x: lu_solve_factors(both, rows, x[:, None], trans)[:, 0]
 
     def one(b):
         ways = by_factors(0), by_factors(1)
@@ -226,12 +226,11 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.linalg.solve``.
     """
-    a, b = (arraylike("linalg.solve", x) for x in (a, b))
+    a, b = (as_arraylike("linalg.solve", x) for x in (a, b))
     a, b = promote_dtypes_inexact(a, b)
     if a.ndim < 2:
         raise ValueError(
-            "left hand array must be at least two dimensional; got "
-            f"a.shape={a.shape!r}"
+            f"left hand array must be at least two dimensional; got a.shape={a.shape!r}"
         )
     if 1 < b.ndim == a.ndim - 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
         raise ValueError(
@@ -247,11 +246,9 @@ def inv(a: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.linalg.inv``.
     """
-    a = arraylike("linalg.inv", a)
+    a = as_arraylike("linalg.inv", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(
-            f"Argument to inv must have shape [..., n, n], got {a.shape}."
-        )
+        raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
     return solve(a, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
@@ -260,14 +257,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Reference: ``jax.numpy.linalg.matrix_power``.
     """
-    x = arraylike("linalg.matrix_power", a)
+    x = as_arraylike("linalg.matrix_power", a)
     if x.ndim < 2:
         raise TypeError(
             f"{x.ndim}-dimensional array given. Array must be at least two-dimensional"
         )
     if x.shape[-2] != x.shape[-1]:
         raise TypeError("Last 2 dimensions of the array must be square")
-    n = as_integer(n, "n of matrix_power")
+    n = operator_index(n, "n of matrix_power")
     if n == 0:
         return jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
     square, factors = inv(x) if n < 0 else x, []
@@ -282,7 +279,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Reference: ``jax.numpy.linalg.tensorinv``.
     """
-    a, ind = arraylike("linalg.tensorinv", a), as_integer(ind, "ind of tensorinv")
+    a, ind = (
+        as_arraylike("linalg.tensorinv", a),
+        operator_index(ind, "ind of tensorinv"),
+    )
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got {ind=}")
     rows, columns = a.shape[:ind], a.shape[ind:]
@@ -303,7 +303,7 @@ def tensorsolve(
 
     Reference: ``jax.numpy.linalg.tensorsolve``.
     """
-    a, b = (arraylike("linalg.tensorsolve", x) for x in (a, b))
+    a, b = (as_arraylike("linalg.tensorsolve", x) for x in (a, b))
     if axes is not None:
         a = jnp.moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
@@ -358,7 +358,7 @@ for _function in (_slogdet, _slogdet_by_reflections):
 
 
 def _square(name, a):
-    [a] = promote_dtypes_inexact(arraylike(f"linalg.{name}", a))
+    [a] = promote_dtypes_inexact(as_arraylike(f"linalg.{name}", a))
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(
             f"Argument to {name}() must have shape [..., n, n], got {a.shape}"
@@ -435,7 +435,7 @@ def _times_cofactors(a, b):
     ones = jnp.ones_like(b[..., :1])
     trial = triangular_solve(both, ones, left_side=True)
     hopeless = ~jnp.isfinite(trial).all((-2, -1), keepdims=True)  # rank below n - 1
-    x = rows_taken(jnp.where(hopeless, 0, b), rows)
+    x = permute_rows(jnp.where(hopeless, 0, b), rows)
     unit = {"left_side": True, "lower": True, "unit_diagonal": True}
     x = triangular_solve(both, x, **unit)
     x = jnp.concatenate([x[..., :-1, :] * last, x[..., -1:, :]], -2)
@@ -466,7 +466,7 @@ def pinv(
     """
     if rcond is not None and rtol is not None:
         raise ValueError("pinv: only one of rtol and rcond may be specified.")
-    [a] = promote_dtypes_inexact(arraylike("linalg.pinv", a))
+    [a] = promote_dtypes_inexact(as_arraylike("linalg.pinv", a))
     return _pinv(a, rcond if rtol is None else rtol, hermitian)
 
 
@@ -488,7 +488,7 @@ def _pinv(a, rtol, hermitian):
 def _pinv_jvp(rtol, hermitian, primals, tangents):
     [a], [a_dot] = primals, tangents
     p = _pinv(a, rtol, hermitian)
-    a, a_dot = (symmetrized(x) if hermitian else x for x in (a, a_dot))
+    a, a_dot = (symmetrize(x) if hermitian else x for x in (a, a_dot))
     s = p @ (adjoint(p) @ adjoint(a_dot))
     t = adjoint(a_dot) @ (adjoint(p) @ p)
     return p, -p @ (a_dot @ p) + s - s @ (a @ p) + t - p @ (a @ t)
@@ -511,7 +511,7 @@ def lstsq(
 
     Reference: ``jax.numpy.linalg.lstsq``.
     """
-    x, y = (arraylike("linalg.lstsq", x) for x in (a, b))
+    x, y = (as_arraylike("linalg.lstsq", x) for x in (a, b))
     return _lstsq(x, y, rcond, numpy_resid)
 
 
@@ -569,7 +569,7 @@ def matrix_rank(
     """
     if tol is not None and rtol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
-    [m] = promote_dtypes_inexact(arraylike("linalg.matrix_rank", M))
+    [m] = promote_dtypes_inexact(as_arraylike("linalg.matrix_rank", M))
     rtol = tol if rtol is None else rtol
     if m.ndim < 2:
         return (m != 0).any().astype("int32")
@@ -593,7 +593,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 
     Reference: ``jax.numpy.linalg.cond``.
     """
-    x = arraylike("linalg.cond", x)
+    x = as_arraylike("linalg.cond", x)
     if x.ndim < 2 or 0 in x.shape[-2:]:
         raise ValueError(
             "jnp.linalg.cond: input array must be at least 2D and not empty; got "
@@ -628,7 +628,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 
     Reference: ``jax.numpy.linalg.multi_dot``.
     """
-    chain = [arraylike("linalg.multi_dot", x) for x in arrays]
+    chain = [as_arraylike("linalg.multi_dot", x) for x in arrays]
     if len(chain) < 2:
         raise ValueError(
             f"multi_dot requires at least two arrays; got len(arrays)={len(chain)}"

@@ -18,24 +18,24 @@ import numpy as np
 # Householder reflections on NumPy's arrays, in batches, with the signs of LAPACK.
 
 
-def in_64_bits(x):
+def double_precision_copy(x):
     """Return a copy of an array, with numbers of 64 bits per part."""
     return np.array(x, np.result_type(x.dtype, np.float64))
 
 
-def power_below(x, axes):
+def power_of_two_below(x, axes):
     """Return the power of two at or below the largest size along axes, which stay."""
     largest = np.abs(x).max(axes, keepdims=True, initial=0)
     return np.ldexp(0.5, np.frexp(largest)[1])
 
 
-def reflection(x):
+def householder_reflector(x):
     """Return `v`, `tau` and `beta`; the adjoint reflection sends `x` to ``beta e1``.
 
     Args:
       x: vectors, of shape ``[..., n]``.
     """
-    scale = power_below(x, -1)
+    scale = power_of_two_below(x, -1)
     x = x / scale  # so that squares neither overflow nor vanish
     first, length = x[..., 0], np.linalg.norm(x[..., 1:], axis=-1)
     still = (length == 0) & (first.imag == 0)
@@ -47,14 +47,14 @@ def reflection(x):
     return v, tau, beta * scale[..., 0]
 
 
-def reflect(x, v, tau):
+def apply_reflector_left(x, v, tau):
     """Multiply matrices by reflections from the left, in place."""
     x -= (tau[..., None] * v)[..., None] * (v.conj()[..., None, :] @ x)
 
 
-def reflect_from_right(x, v, tau):
+def apply_reflector_right(x, v, tau):
     """Multiply matrices by reflections from the right, in place."""
-    reflect(x.mT, v.conj(), tau)
+    apply_reflector_left(x.mT, v.conj(), tau)
 
 
 def _vector(a, j):
@@ -72,14 +72,14 @@ def triangularized(x, pivoting):
       pivoting: whether the longest remaining column comes next.
     """
     *batch, m, n = x.shape
-    a = in_64_bits(x).reshape(math.prod(batch), m, n)
+    a = double_precision_copy(x).reshape(math.prod(batch), m, n)
     taus = np.zeros((len(a), min(m, n)), a.dtype)
     order = np.tile(np.arange(n, dtype=np.int32), (len(a), 1))
     for j in range(min(m, n)):
         if pivoting:
             _bring_longest(a, order, j)
-        v, taus[:, j], beta = reflection(a[:, j:, j])
-        reflect(a[:, j:, j + 1 :], v, taus[:, j].conj())
+        v, taus[:, j], beta = householder_reflector(a[:, j:, j])
+        apply_reflector_left(a[:, j:, j + 1 :], v, taus[:, j].conj())
         a[:, j:, j], a[:, j, j] = v, beta
     shaped = a.reshape(x.shape), taus.reshape(*batch, min(m, n))
     return [*(y.astype(x.dtype) for y in shaped), order.reshape(*batch, n)]
@@ -87,35 +87,35 @@ def triangularized(x, pivoting):
 
 def _bring_longest(a, order, j):
     rest = a[:, j:, j:]
-    lengths = np.linalg.norm(rest / power_below(rest, (-2, -1)), axis=-2)
+    lengths = np.linalg.norm(rest / power_of_two_below(rest, (-2, -1)), axis=-2)
     chosen, every = j + lengths.argmax(-1), np.arange(len(a))
     a[every, :, j], a[every, :, chosen] = a[every, :, chosen], a[every, :, j]
     order[every, j], order[every, chosen] = order[every, chosen], order[every, j]
 
 
-def pivoted_factors(x, full_matrices):
+def qr_with_pivoting(x, full_matrices):
     """Return the factors q and r of matrices with sorted columns, and their order."""
     *_, m, n = x.shape
     both, taus, order = triangularized(x, True)
     width = m if full_matrices else min(m, n)
     room = np.zeros((*x.shape[:-1], width), x.dtype)
     room[..., : min(n, width)] = both[..., : min(n, width)]
-    return [product_of(room, taus), np.triu(both[..., :width, :]), order]
+    return [householder_product_impl(room, taus), np.triu(both[..., :width, :]), order]
 
 
-def hessenberg_form(x):
+def hessenberg_reduction(x):
     """Return Hessenberg forms, with the reflections below them, and their taus."""
-    a, n = in_64_bits(x), x.shape[-1]
+    a, n = double_precision_copy(x), x.shape[-1]
     taus = np.zeros((*x.shape[:-2], n - 1), a.dtype)
     for j in range(n - 1):
-        v, tau, beta = reflection(a[..., j + 1 :, j])
-        reflect_from_right(a[..., :, j + 1 :], v, tau)
-        reflect(a[..., j + 1 :, j + 1 :], v, tau.conj())
+        v, tau, beta = householder_reflector(a[..., j + 1 :, j])
+        apply_reflector_right(a[..., :, j + 1 :], v, tau)
+        apply_reflector_left(a[..., j + 1 :, j + 1 :], v, tau.conj())
         a[..., j + 1 :, j], a[..., j + 1, j], taus[..., j] = v, beta, tau
     return [a.astype(x.dtype), taus.astype(x.dtype)]
 
 
-def tridiagonal_form(x, lower):
+def tridiagonal_reduction(x, lower):
     """Return tridiagonal forms of Hermitian matrices, of which one triangle is read.
 
     Returns:
@@ -123,18 +123,18 @@ def tridiagonal_form(x, lower):
       numbers beside them, and the taus.
     """
     if not lower:  # the same from the other end: both axes are turned around
-        a, *parts = tridiagonal_form(x[..., ::-1, ::-1], True)
+        a, *parts = tridiagonal_reduction(x[..., ::-1, ::-1], True)
         return [a[..., ::-1, ::-1], *(part[..., ::-1] for part in parts)]
-    a, n = in_64_bits(x), x.shape[-1]
+    a, n = double_precision_copy(x), x.shape[-1]
     full = np.tril(a) + np.tril(a, -1).conj().mT
     every = np.arange(n)
     full[..., every, every] = full[..., every, every].real
     taus, beside = (np.zeros((*x.shape[:-2], n - 1), a.dtype) for _ in range(2))
     for j in range(n - 1):
-        v, tau, beta = reflection(full[..., j + 1 :, j])
+        v, tau, beta = householder_reflector(full[..., j + 1 :, j])
         rest = full[..., j + 1 :, j + 1 :]
-        reflect_from_right(rest, v, tau)
-        reflect(rest, v, tau.conj())
+        apply_reflector_right(rest, v, tau)
+        apply_reflector_left(rest, v, tau.conj())
         a[..., j + 1 :, j], a[..., j + 1, j], taus[..., j] = v, beta, tau
         beside[..., j] = beta
     diagonal = a[..., every, every] = full[..., every, every].real
@@ -142,24 +142,24 @@ def tridiagonal_form(x, lower):
     return [part.astype(model.dtype) for part, model in results]
 
 
-def product_of(a, taus):
+def householder_product_impl(a, taus):
     """Return the first columns of products of reflections, as many as `a` has."""
     q = np.zeros(a.shape, np.result_type(a.dtype, np.float64))
     q[...] = np.eye(*a.shape[-2:])
     for j in reversed(range(taus.shape[-1])):
-        reflect(q[..., j:, j:], _vector(a, j), taus[..., j])
+        apply_reflector_left(q[..., j:, j:], _vector(a, j), taus[..., j])
     return q.astype(a.dtype)
 
 
-def multiplied(a, taus, c, left, transpose):
+def ormqr_impl(a, taus, c, left, transpose):
     """Multiply `c` by a product of reflections or its adjoint, from one side."""
     if not left:
-        turned = multiplied(a, taus, c.conj().mT, True, not transpose)
+        turned = ormqr_impl(a, taus, c.conj().mT, True, not transpose)
         return turned.conj().mT
-    x, count = in_64_bits(c), range(taus.shape[-1])
+    x, count = double_precision_copy(c), range(taus.shape[-1])
     for j in count if transpose else reversed(count):
         tau = taus[..., j].conj() if transpose else taus[..., j]
-        reflect(x[..., j:, :], _vector(a, j), tau)
+        apply_reflector_left(x[..., j:, :], _vector(a, j), tau)
     return x.astype(c.dtype)
 
 
@@ -179,7 +179,7 @@ def schur_form(x):
     """
     forms, unitary = (np.empty_like(x) for _ in range(2))
     for place in np.ndindex(x.shape[:-2]):
-        one = _schur_form(in_64_bits(x[place]), np.finfo(x.dtype).eps)
+        one = _schur_form(double_precision_copy(x[place]), np.finfo(x.dtype).eps)
         forms[place], unitary[place] = one
     return [forms, unitary]
 
@@ -187,11 +187,11 @@ def schur_form(x):
 def _schur_form(x, eps):
     if not np.isfinite(x).all():
         return np.full_like(x, np.nan), np.full_like(x, np.nan)
-    scale = power_below(x, (-2, -1))
+    scale = power_of_two_below(x, (-2, -1))
     h, q = x / scale, np.eye(len(x), dtype=x.dtype)
     if len(x) > 1:
-        a, taus = hessenberg_form(h)
-        h, q[1:, 1:] = np.triu(a, -1), product_of(a[1:, :-1], taus)
+        a, taus = hessenberg_reduction(h)
+        h, q[1:, 1:] = np.triu(a, -1), householder_product_impl(a[1:, :-1], taus)
     last, tries = len(h) - 1, 0
     while last >= 0:
         first = _beginning(h, last, eps)
@@ -285,12 +285,14 @@ def _sweep(h, q, first, last, v):
     width = len(v)
     for k in range(first, last):
         rows = slice(k, min(k + width, last + 1))
-        v, tau, beta = reflection(v[: rows.stop - k] if k == first else h[rows, k - 1])
+        v, tau, beta = householder_reflector(
+            v[: rows.stop - k] if k == first else h[rows, k - 1]
+        )
         if k > first:
             h[rows, k - 1], h[k, k - 1] = 0, beta
-        reflect(h[rows, k:], v, tau.conj())
-        reflect_from_right(h[: min(k + width, last) + 1, rows], v, tau)
-        reflect_from_right(q[:, rows], v, tau)
+        apply_reflector_left(h[rows, k:], v, tau.conj())
+        apply_reflector_right(h[: min(k + width, last) + 1, rows], v, tau)
+        apply_reflector_right(q[:, rows], v, tau)
 
 
 def _standardize(h, q, k, eps):

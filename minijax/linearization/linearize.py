@@ -6,7 +6,7 @@ Transpose to Gradients* (POPL 2023).
 
 # Made from chapters/09_linearize.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/11_own_rules_ground.md: linearize (27c310fe).
+# Amended in chapters/11_own_rules_ground.md: linearize (32c05d83).
 
 from collections.abc import Callable
 from typing import Any
@@ -14,26 +14,26 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
-from minijax.diagnostics.tracebacks import guarded
-from minijax.forward_mode.jvp import JVPTrace, constant_like, jvp_flat
+from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype_of_primal
+from minijax.core import RuleTable, Trace, current_trace, set_current_trace, trace_scope
+from minijax.diagnostics.tracebacks import api_boundary
+from minijax.forward_mode.jvp import JVPTrace, full_scalar_like, jvp_flat_fun
 from minijax.jaxprs.jaxpr import JaxprTrace, JaxprTracer, eval_jaxpr
-from minijax.jaxprs.types import Latest
+from minijax.jaxprs.types import Hook
 from minijax.numpy.operands import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.argument_checks import zeros_of_tangent
 from minijax.pytrees.tree_operations import Partial
 
 
-def put_on_tape(split, primitive, args, on_tape, params):
+def default_partial_eval(split, primitive, args, on_tape, params):
     """Leave an operation to the tape, all of it."""
     with set_current_trace(split.tape):
         return primitive.bind(*args, **params)
 
 
 # ``rule(split, primitive, args, on_tape, params)`` does what can be done now of it.
-split_rules: RuleTable = RuleTable("split", default=put_on_tape)
+partial_eval_rules: RuleTable = RuleTable("split", default=default_partial_eval)
 
 
 UNKNOWN_RESULT = (  # JAX's words
@@ -43,7 +43,7 @@ UNKNOWN_RESULT = (  # JAX's words
 )
 
 
-class SplitTrace(Trace):
+class PartialEvalTrace(Trace):
     """Does now what can be done now, and writes down the rest.
 
     Args:
@@ -61,13 +61,13 @@ class SplitTrace(Trace):
     def process_primitive(self, primitive, args, params):
         on_tape = [self.on_tape(arg) for arg in args]
         if any(on_tape):
-            return split_rules[primitive](self, primitive, args, on_tape, params)
+            return partial_eval_rules[primitive](self, primitive, args, on_tape, params)
         with set_current_trace(self.parent):
             return primitive.bind(*args, **params)
 
 
 class LinearizeTrace(JVPTrace):
-    """Forward mode over a `SplitTrace`: only what is on its tape moves."""
+    """Forward mode over a `PartialEvalTrace`: only what is on its tape moves."""
 
     def pack(self, primal, tangent):
         return super().pack(primal, tangent if self.parent.on_tape(tangent) else None)
@@ -88,10 +88,10 @@ def linearize_flat(f, primals, num_outs=None):
       result has the literal 0.0 in place of a tangent.
     """
     parent = current_trace()
-    with lifetime(JaxprTrace(parent)) as tape:
+    with trace_scope(JaxprTrace(parent)) as tape:
         directions = [_direction(tape, typeof(primal)) for primal in primals]
-        split = SplitTrace(parent, tape)
-        outs, slopes = jvp_flat(f, primals, directions, LinearizeTrace(split))
+        split = PartialEvalTrace(parent, tape)
+        outs, slopes = jvp_flat_fun(f, primals, directions, LinearizeTrace(split))
         count = len(outs) if num_outs is None else num_outs()
         if any(map(split.on_tape, outs[:count])):
             raise ValueError(UNKNOWN_RESULT)
@@ -109,12 +109,12 @@ def _dense(out, slope):
         return slope
     if not is_inexact(aval.dtype):
         return 0.0
-    return zeros_of_tangent(aval) if aval.shape else constant_like(out, 0)
+    return zeros_of_tangent(aval) if aval.shape else full_scalar_like(out, 0)
 
 
 def _tangent_aval(call, i, tangent):
     primal = call.avals[i]
-    expected = primal.shape, tangent_dtype(primal.dtype)
+    expected = primal.shape, tangent_dtype_of_primal(primal.dtype)
     is_float0 = isinstance(tangent, np.ndarray) and tangent.dtype == float0
     given = tangent if is_float0 else typeof(tangent)
     if (given.shape, given.dtype) != expected:
@@ -151,7 +151,7 @@ class LinearMap:
     def __repr__(self):
         return f"LinearMap({self.call.fun_name}, {self.jaxpr!r})"
 
-    @guarded
+    @api_boundary
     def __call__(self, consts, *tangents):
         """Return the tangents of the results, a tree like the function's result."""
         leaves = flatten_like(
@@ -167,7 +167,7 @@ class LinearMap:
 
 
 # Returns a derivative's program without what no result needs, and its constants.
-needed_part: Latest = Latest(lambda jaxpr, consts: (jaxpr, consts))
+linear_dce_hook: Hook = Hook(lambda jaxpr, consts: (jaxpr, consts))
 
 
 def linearize(
@@ -196,7 +196,7 @@ def linearize(
     """
     call = FlatCall("linearize", fun, primals, has_aux=has_aux)
     outs, jaxpr, consts = linearize_flat(call, call.leaves, lambda: call.num_outs)
-    jaxpr, consts = needed_part.value(jaxpr, consts)
+    jaxpr, consts = linear_dce_hook.value(jaxpr, consts)
     out_avals = [typeof(out) for out in outs[: call.num_outs]]
     results = call.output(outs), Partial(LinearMap(call, out_avals, jaxpr), consts)
     return (*results, call.aux(outs)) if has_aux else results

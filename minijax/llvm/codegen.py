@@ -15,33 +15,38 @@ from typing import NamedTuple
 
 from minijax._registry import Registry
 from minijax.jitting.compilation import backends
-from minijax.kernels.builder import Turn, jammed
-from minijax.kernels.ir import Combine, Loop, Start, Store, runs, scalar_ops
+from minijax.kernels.builder import UnrolledIteration, unroll_and_jam
+from minijax.kernels.ir import FoldCombine, FoldInit, Loop, Store, is_scan, scalar_ops
 from minijax.kernels.loop_nests import Node, loop_nest
 from minijax.kernels.lowering import KernelProgram
 from minijax.llvm.compiler import Library
-from minijax.llvm.instructions import number_text, pointer_to, type_in_memory, type_of
+from minijax.llvm.instructions import (
+    llvm_constant,
+    llvm_memory_type,
+    llvm_type,
+    pointer_type,
+)
 from minijax.llvm.vectors import (
-    Elements,
-    alike_folds,
-    all_running,
-    first_values,
-    fold_lanes_of,
-    parts_of,
-    set_running,
-    value_types,
-    with_new_values,
-    write_combination,
-    write_index,
-    write_load,
-    write_store,
-    write_update,
+    ElementEmitter,
+    accumulators,
+    emit_combination,
+    emit_horizontal_folds,
+    emit_index,
+    emit_load,
+    emit_store,
+    emit_update,
+    fold_init_values,
+    fold_value_types,
+    packable_folds,
+    set_accumulators,
+    split_extent,
+    with_fresh_accumulators,
 )
 
 # Kernels as functions of LLVM: any nest, whatever its loops say.
 
 
-class FunctionText(NamedTuple):
+class FunctionIR(NamedTuple):
     """A function of LLVM.
 
     Attributes:
@@ -53,7 +58,7 @@ class FunctionText(NamedTuple):
     needed: dict
 
 
-class KernelText(Elements):
+class KernelEmitter(ElementEmitter):
     """The text of a kernel's function, in the making.
 
     Args:
@@ -81,44 +86,46 @@ class KernelText(Elements):
         """Return what a node is called, made a vector where one is asked for."""
         name = self.names[node]
         return (
-            name if self.lanes_of(node) else self.wide(type_of(node.dtype), name, lanes)
+            name
+            if self.lanes_of(node)
+            else self.wide(llvm_type(node.dtype), name, lanes)
         )
 
 
 # From types of steps to functions that write one.
-step_writers: dict = Registry()
+step_emitters: dict = Registry()
 
 
-def write_steps(f, steps):
+def emit_steps(f, steps):
     """Write steps of a nest."""
     for step in steps:
-        step_writers[type(step)](f, step)
+        step_emitters[type(step)](f, step)
 
 
-def write_node(f, node):
+def emit_node(f, node):
     """Write the instructions of a node; return the name of its result."""
     lanes = f.lanes_of(node)
     if node.op == "constant":
-        return number_text(node.detail)
+        return llvm_constant(node.detail)
     if node.op == "index":
-        return write_index(f, node.detail)
+        return emit_index(f, node.detail)
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
-        return write_load(f, parameter, place, guards, other, terms, node.args)
+        return emit_load(f, parameter, place, guards, other, terms, node.args)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):
-        found = write_one_by_one(f, node, args, lanes)
+        found = emit_one_by_one(f, node, args, lanes)
     flags = "contract " if node in f.products else ""
     return found or f.operation(node.op, args, dtype, node.dtype, lanes, flags)
 
 
-def write_stored(f, store):
+def emit_stored(f, store):
     """Write a store."""
     if store.update:
-        return write_update(f, store)
+        return emit_update(f, store)
     x = f.operand(store.node, f.lanes)
-    return write_store(f, store.parameter, store.place, x)
+    return emit_store(f, store.parameter, store.place, x)
 
 
 def products_in(kernel):
@@ -130,35 +137,35 @@ def products_in(kernel):
     return {node for node in args if uses[node] == 1}
 
 
-step_writers[Node] = lambda f, step: f.names.update({step: write_node(f, step)})
-step_writers[Store] = write_stored
+step_emitters[Node] = lambda f, step: f.names.update({step: emit_node(f, step)})
+step_emitters[Store] = emit_stored
 
 
-def write_loop(f, loop):
+def emit_loop(f, loop):
     """Write a loop as its marks say; folds are begun and ended."""
     new = [each for each in loop.folds if each not in f.open]
     spread = {each: spread_lanes(loop, each) for each in new}
     for each in new:
         f.open[each] = spread[each] or f.lanes_of(each.args[0])
-        f.running[each] = first_values(each, f.open[each])
-    write_turns(f, loop)
+        f.running[each] = fold_init_values(each, f.open[each])
+    emit_turns(f, loop)
     ends = {each: (f.running.pop(each), f.open.pop(each)) for each in new}
     f.names |= {each: ends[each][0][-1] for each in new if not spread[each]}
-    for alike in alike_folds([each for each in new if spread[each]], ends):
-        f.names |= zip(alike, fold_lanes_of(f, alike, ends))
+    for alike in packable_folds([each for each in new if spread[each]], ends):
+        f.names |= zip(alike, emit_horizontal_folds(f, alike, ends))
 
 
-def carry_folds(f, folds, first, step, count, body):
+def emit_fold_loop(f, folds, first, step, count, body):
     """Write a loop that carries the running values of some folds."""
 
     def inside(index, names):
-        set_running(f, folds, names)
+        set_accumulators(f, folds, names)
         body(index)
-        return all_running(f, folds)
+        return accumulators(f, folds)
 
-    kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
-    carried = list(zip(kinds, all_running(f, folds)))
-    set_running(f, folds, f.turns(first, step, count, carried, inside))
+    kinds = [kind for each in folds for kind in fold_value_types(each, f.open[each])]
+    carried = list(zip(kinds, accumulators(f, folds)))
+    set_accumulators(f, folds, f.turns(first, step, count, carried, inside))
 
 
 def is_library(node):
@@ -166,9 +173,9 @@ def is_library(node):
     return node.op in scalar_ops and scalar_ops[node.op].cost == "transcendentals"
 
 
-def write_one_by_one(f, node, args, lanes):
+def emit_one_by_one(f, node, args, lanes):
     """Write an operation that exists for scalars alone, for each lane."""
-    kind, x = type_of(node.dtype), "undef"
+    kind, x = llvm_type(node.dtype), "undef"
     for lane in range(f.live):
         each = [f.element(kind, arg, lanes, lane) for arg in args]
         y = f.operation(node.op, each, node.dtype, node.dtype, 0)
@@ -185,54 +192,56 @@ def spread_lanes(loop, fold):
     return spread_lanes(further[0], fold) if further else 0
 
 
-def write_turns(f, loop):
+def emit_turns(f, loop):
     """Write the turns of a loop, of scalars or of vectors."""
     if loop.lanes:
-        write = functools.partial(turns, f, loop)
+        write = functools.partial(emit_iterations, f, loop)
         return f.vectors(loop.axis, loop.lanes, write, loop.masked)
     size = f.extent(loop.axis)
     if loop.strip:
-        return write_strips(f, loop, size)
+        return emit_strips(f, loop, size)
     if loop.together:
-        return write_together(f, loop, size)
-    return turns(f, loop, 0, 1, size)
+        return emit_together(f, loop, size)
+    return emit_iterations(f, loop, 0, 1, size)
 
 
-def write_strips(f, loop, size):
+def emit_strips(f, loop, size):
     """Write a loop in strips, and the last one, which may be shorter."""
-    for part in parts_of(size, loop.strip):
-        turns(f, loop, *part)
+    for part in split_extent(size, loop.strip):
+        emit_iterations(f, loop, *part)
     f.strips.pop(loop.axis, None)
 
 
-def write_together(f, loop, size):
+def emit_together(f, loop, size):
     """Write turns side by side, so many at once, and those that are left."""
-    for first, number, count in parts_of(size, loop.together):
-        some = [Turn(loop.axis, ahead) for ahead in range(number)]
-        body = jammed(loop.body, some)
+    for first, number, count in split_extent(size, loop.together):
+        some = [UnrolledIteration(loop.axis, ahead) for ahead in range(number)]
+        body = unroll_and_jam(loop.body, some)
         for turn in some:
             f.products |= {turn.copies[x] for x in f.products & turn.copies.keys()}
-        turns(f, loop._replace(body=body, unrolled=False), first, number, count)
+        emit_iterations(
+            f, loop._replace(body=body, unrolled=False), first, number, count
+        )
 
 
-def turns(f, loop, first, step, count):
+def emit_iterations(f, loop, first, step, count):
     """Write turns of a loop, through which the running values of its folds go."""
 
     def body(index):
         f.move(loop.axis, index, step if loop.strip else 0)
-        write_steps(f, loop.body)
+        emit_steps(f, loop.body)
 
     if loop.parallel:
-        write_part(f, first, step, count, body)
+        emit_part(f, first, step, count, body)
     elif loop.unrolled:
-        write_out(f, loop.folds, count, body)
+        emit_out(f, loop.folds, count, body)
     elif loop.blocked:
-        write_blocks(f, loop.folds, first, step, count, body)
+        emit_blocks(f, loop.folds, first, step, count, body)
     else:
-        carry_folds(f, loop.folds, first, step, count, body)
+        emit_fold_loop(f, loop.folds, first, step, count, body)
 
 
-def write_part(f, first, step, count, body):
+def emit_part(f, first, step, count, body):
     """Write those turns of a loop whose indices are from ``%lo`` to below ``%hi``."""
 
     def turn(index, _):
@@ -250,86 +259,86 @@ def write_part(f, first, step, count, body):
         f.when(mine, lambda: body(first))
 
 
-def write_out(f, folds, count, body):
+def emit_out(f, folds, count, body):
     """Write turns one after the other; outside of all loops, in blocks."""
     length = max(1, count if f.depth else math.isqrt(count))
     for start in range(0, count, length):
         block = range(start, min(start + length, count))
         anew = folds if start else ()  # the first block goes on
-        with_new_values(f, anew, lambda block=block: [*map(body, block)])
+        with_fresh_accumulators(f, anew, lambda block=block: [*map(body, block)])
 
 
-MANY = 128  # turns of a loop whose sums are made in blocks
+PAIRWISE_BLOCK = 128  # turns of a loop whose sums are made in blocks
 
 
-def is_rounded(fold):
+def is_inexact_fold(fold):
     """Return whether each turn of a fold loses digits, and blocks lose fewer."""
     rounded = fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
-    return rounded and not runs(fold)
+    return rounded and not is_scan(fold)
 
 
-def block_length(folds, count):
+def pairwise_block_size(folds, count):
     """Return how many turns of a loop make a block; all of them, if nothing is lost."""
-    many = count >= MANY and any(map(is_rounded, folds))
-    return max(MANY // 4, math.isqrt(count)) if many else count
+    many = count >= PAIRWISE_BLOCK and any(map(is_inexact_fold, folds))
+    return max(PAIRWISE_BLOCK // 4, math.isqrt(count)) if many else count
 
 
-def write_blocks(f, folds, first, step, count, body):
+def emit_blocks(f, folds, first, step, count, body):
     """Write a loop in blocks, each of which begins its folds anew."""
-    length = block_length(folds, count)
+    length = pairwise_block_size(folds, count)
     if length == count:
-        return carry_folds(f, folds, first, step, count, body)
+        return emit_fold_loop(f, folds, first, step, count, body)
 
     def block(start):
         turns = 0, step, length, lambda index: body(f.sum(start, index))
-        with_new_values(f, folds, lambda: carry_folds(f, folds, *turns))
+        with_fresh_accumulators(f, folds, lambda: emit_fold_loop(f, folds, *turns))
 
     blocks, rest = divmod(count, length)
-    carry_folds(f, folds, first, step * length, blocks, block)
-    carry_folds(f, folds, first + step * (count - rest), step, rest, body)
+    emit_fold_loop(f, folds, first, step * length, blocks, block)
+    emit_fold_loop(f, folds, first + step * (count - rest), step, rest, body)
 
 
-def write_entered(f, fold):
+def emit_entered(f, fold):
     """Write how a number enters a fold; one that runs has its result then."""
-    f.running[fold] = write_combination(f, fold)
-    if runs(fold):
+    f.running[fold] = emit_combination(f, fold)
+    if is_scan(fold):
         [f.names[fold]] = f.running[fold]
 
 
-step_writers[Loop] = write_loop
-step_writers[Start] = lambda f, step: None  # a fold begins with its loop
-step_writers[Combine] = lambda f, step: write_entered(f, step.fold)
+step_emitters[Loop] = emit_loop
+step_emitters[FoldInit] = lambda f, step: None  # a fold begins with its loop
+step_emitters[FoldCombine] = lambda f, step: emit_entered(f, step.fold)
 
 
-def function_of(f, name, steps, attributes="nounwind", more=()):
-    """Write a kernel; return its `FunctionText`; the arguments are addresses.
+def emit_kernel_function(f, name, steps, attributes="nounwind", more=()):
+    """Write a kernel; return its `FunctionIR`; the arguments are addresses.
 
     Args:
-      f: the `KernelText` to write to.
+      f: the `KernelEmitter` to write to.
       name: of the function.
       steps: those of the kernel's nest.
       attributes: what LLVM is told of the function.
       more: parameters of the function behind those of the kernel, pairs of type and
         name.
     """
-    write_steps(f, steps)
+    emit_steps(f, steps)
     written = {store.parameter for store in f.kernel.stores}
     given = f.kernel.parameters
     params = [(address_type(x, x in written), f"%{x.name}") for x in given]
     begin, end = f.owned_memory()
     f.lines[:] = [*begin, *f.lines, *end]
     text = f.definition(name, [*params, *more], attributes, linkage="")
-    return FunctionText(text, f.needed)
+    return FunctionIR(text, f.needed)
 
 
 def address_type(parameter, written):
     """Return the type of a parameter's address; memory that is only read is marked."""
-    pointer = pointer_to(type_in_memory(parameter.dtype))
+    pointer = pointer_type(llvm_memory_type(parameter.dtype))
     return f"{pointer} noalias" if written else f"{pointer} noalias readonly"
 
 
-def module_text(functions):
-    """Return the text of a module of some `FunctionText`."""
+def module_ir(functions):
+    """Return the text of a module of some `FunctionIR`."""
     needed = {}
     for function in functions:
         needed |= function.needed
@@ -343,8 +352,11 @@ def emit_llvm(kernels):
       kernels: from names of functions to kernels. A function takes the addresses of
         its kernel's parameters.
     """
-    return module_text(
-        [function_of(KernelText(k), name, loop_nest(k)) for name, k in kernels.items()]
+    return module_ir(
+        [
+            emit_kernel_function(KernelEmitter(k), name, loop_nest(k))
+            for name, k in kernels.items()
+        ]
     )
 
 

@@ -9,7 +9,7 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 import ctypes
 import functools
 
-from minijax.jaxprs.types import Latest
+from minijax.jaxprs.types import Hook
 
 
 class Library:
@@ -24,7 +24,7 @@ class Library:
 
     def __init__(self, text):
         self.text = text
-        self.engine = engine_maker.value(self)
+        self.engine = engine_factory.value(self)
 
     def prepared(self, binding):
         """Return the module after LLVM's passes, and the machine it is meant for."""
@@ -58,7 +58,7 @@ def object_code(library):
     return machine.emit_object(module)
 
 
-def loaded(code):
+def load_object_code(code):
     """Return LLVM's engine with some machine code in memory."""
     from llvmlite import binding
 
@@ -70,7 +70,7 @@ def loaded(code):
     return engine
 
 
-def make_known(name, where):
+def add_symbol(name, where):
     """Tell LLVM the address of a function that texts may call by its name."""
     from llvmlite import binding
 
@@ -78,7 +78,7 @@ def make_known(name, where):
 
 
 # What makes the engine of a `Library`.
-engine_maker = Latest(lambda library: loaded(object_code(library)))
+engine_factory = Hook(lambda library: load_object_code(object_code(library)))
 
 
 def optimized(binding, text):
@@ -88,17 +88,17 @@ def optimized(binding, text):
     with it when it goes.
     """
     machine = target_machine(binding, *host())
-    module = parsed(binding, text, machine)
+    module = parse_module(binding, text, machine)
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
     builder = binding.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()
     passes.run(module, builder)
-    give_back(binding, passes)
+    dispose_passes(binding, passes)
     return module, machine
 
 
-def give_back(binding, passes):
+def dispose_passes(binding, passes):
     """Give a list of passes back to LLVM.
 
     That of llvmlite 0.50 does not do it itself: its class inherits two methods for it,
@@ -110,7 +110,7 @@ def give_back(binding, passes):
             return passes.detach()
 
 
-def parsed(binding, text, machine):
+def parse_module(binding, text, machine):
     """Return the module of a text, for a machine."""
     module = binding.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import short_name
-from minijax.kernels.ir import LIBRARY, in_registers, scalar_ops
+from minijax.arrays.dtypes import short_dtype_name
+from minijax.kernels.ir import NUMPY_MATH, compute_dtype, scalar_ops
 
 # LLVM's types, and numbers in its text.
 
@@ -25,34 +25,34 @@ _TYPES = {
 }  # fmt: skip
 
 
-def type_of(dtype):
+def llvm_type(dtype):
     """Return LLVM's type of a scalar of this dtype, in a register."""
-    return _TYPES[short_name(in_registers(dtype))]
+    return _TYPES[short_dtype_name(compute_dtype(dtype))]
 
 
-def type_in_memory(dtype):
+def llvm_memory_type(dtype):
     """Return LLVM's type of an element: bools have 8 bits, halves are bit patterns."""
-    halves = dtype != in_registers(dtype)
-    return "i16" if halves else "i8" if dtype.kind == "b" else type_of(dtype)
+    halves = dtype != compute_dtype(dtype)
+    return "i16" if halves else "i8" if dtype.kind == "b" else llvm_type(dtype)
 
 
-def width_of(kind):
+def type_bytes(kind):
     """Return how many bytes a number of a type of LLVM has."""
     return {"float": 4, "double": 8}.get(kind) or int(kind.removeprefix("i")) // 8
 
 
-def suffix(kind, lanes):
+def intrinsic_suffix(kind, lanes):
     """Return what stands for a type in the names of intrinsics: ``f32``, ``v8i32``."""
     letter, many = "i" if kind.startswith("i") else "f", f"v{lanes}" if lanes else ""
-    return f"{many}{letter}{8 * width_of(kind)}"
+    return f"{many}{letter}{8 * type_bytes(kind)}"
 
 
-def pointer_to(kind):
+def pointer_type(kind):
     """Return the type of addresses of a type."""
     return f"{kind}*"
 
 
-def number_text(value):
+def llvm_constant(value):
     """Return a scalar as LLVM writes it, exactly.
 
     Floats have all their digits; infinities and NaN stand as the bits of 64-bit floats.
@@ -80,12 +80,12 @@ def splat(kind, literal, lanes):
     return f"shufflevector ({one}, <{lanes} x i32> zeroinitializer)"
 
 
-def listed(kind, numbers):
+def vector_constant(kind, numbers):
     """Return the constant that has these numbers in its lanes."""
     return f"<{', '.join(f'{kind} {number}' for number in numbers)}>"
 
 
-class Kind(str):
+class TemplateType(str):
     """A type in a template: ``{t}`` is its name, and ``{t:0.5}`` a number of it."""
 
     def __new__(cls, kind, lanes=0):
@@ -106,7 +106,7 @@ class Kind(str):
 instructions: dict = {}
 
 
-def instruction(name, **templates):
+def define_instruction(name, **templates):
     """Say what an operation is in LLVM, by letters of kinds, such as ``iu="..."``.
 
     In a template ``{x}``, ``{y}`` and ``{z}`` are the operands, ``{t}`` is their type,
@@ -117,26 +117,28 @@ def instruction(name, **templates):
     instructions[name] = {
         kind: text for kinds, text in templates.items() for kind in kinds
     }
-    for forget in forgetting:
+    for forget in cache_clearers:
         forget()
 
 
-forgetting: list = []  # functions that clear what was made of instructions
+cache_clearers: list = []  # functions that clear what was made of instructions
 
 
-def made_of_instructions(make):
+def cached_until_redefined(make):
     """Return a function that remembers its results until an instruction is another."""
     remembering = functools.cache(make)
-    forgetting.append(remembering.cache_clear)
+    cache_clearers.append(remembering.cache_clear)
     return remembering
 
 
-instruction("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
-instruction("sub", iu="sub {t} {x}, {y}", f="fsub {flags}{t} {x}, {y}")
-instruction("mul", iu="mul {t} {x}, {y}", f="fmul {flags}{t} {x}, {y}")
-instruction("div", i="sdiv {t} {x}, {y}", u="udiv {t} {x}, {y}", f="fdiv {t} {x}, {y}")
-instruction("select", bifu="select {i1} {x}, {t} {y}, {t} {z}")
-instruction(
+define_instruction("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
+define_instruction("sub", iu="sub {t} {x}, {y}", f="fsub {flags}{t} {x}, {y}")
+define_instruction("mul", iu="mul {t} {x}, {y}", f="fmul {flags}{t} {x}, {y}")
+define_instruction(
+    "div", i="sdiv {t} {x}, {y}", u="udiv {t} {x}, {y}", f="fdiv {t} {x}, {y}"
+)
+define_instruction("select", bifu="select {i1} {x}, {t} {y}, {t} {z}")
+define_instruction(
     "max",
     f="a = fcmp uno {t} {x}, {x}; b = fcmp ogt {t} {x}, {y}; c = or {i1} {a}, {b}; "
     "select {i1} {c}, {t} {x}, {t} {y}",
@@ -145,33 +147,35 @@ instruction(
 )
 
 
-instruction(
+define_instruction(
     "min",
     f="a = fcmp uno {t} {x}, {x}; b = fcmp olt {t} {x}, {y}; c = or {i1} {a}, {b}; "
     "select {i1} {c}, {t} {x}, {t} {y}",
     i="a = icmp slt {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
     bu="a = icmp ult {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
 )
-instruction("rem", i="srem {t} {x}, {y}", u="urem {t} {x}, {y}", f="frem {t} {x}, {y}")
-instruction("neg", iu="sub {t} {t:0}, {x}", f="fneg {t} {x}")
-instruction(
+define_instruction(
+    "rem", i="srem {t} {x}, {y}", u="urem {t} {x}, {y}", f="frem {t} {x}, {y}"
+)
+define_instruction("neg", iu="sub {t} {t:0}, {x}", f="fneg {t} {x}")
+define_instruction(
     "abs",
     i="a = sub {t} {t:0}, {x}; b = icmp slt {t} {x}, {t:0}; "
     "select {i1} {b}, {t} {a}, {t} {x}",
     f="call {t} @llvm.fabs.{s}({t} {x})",
 )
-instruction("and", biu="and {t} {x}, {y}")
-instruction("or", biu="or {t} {x}, {y}")
-instruction("xor", biu="xor {t} {x}, {y}")
-instruction("not", biu="xor {t} {x}, {t:-1}")
-instruction("shift_left", iu="shl {t} {x}, {y}")
-instruction("shift_right", i="ashr {t} {x}, {y}", u="lshr {t} {x}, {y}")
-instruction("population_count", iu="call {t} @llvm.ctpop.{s}({t} {x})")
-instruction("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
-instruction("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
+define_instruction("and", biu="and {t} {x}, {y}")
+define_instruction("or", biu="or {t} {x}, {y}")
+define_instruction("xor", biu="xor {t} {x}, {y}")
+define_instruction("not", biu="xor {t} {x}, {t:-1}")
+define_instruction("shift_left", iu="shl {t} {x}, {y}")
+define_instruction("shift_right", i="ashr {t} {x}, {y}", u="lshr {t} {x}, {y}")
+define_instruction("population_count", iu="call {t} @llvm.ctpop.{s}({t} {x})")
+define_instruction("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
+define_instruction("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
-    instruction(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
-instruction(
+    define_instruction(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
+define_instruction(
     "as_float16",
     f="bits = bitcast {float} {x} to {i32}; top = and {i32} {bits}, {i32:-2147483648}; "
     "low = and {i32} {bits}, {i32:2147483647}; size = bitcast {i32} {low} to {float}; "
@@ -198,31 +202,31 @@ for _name, _float in _ORDERED.items():
     _signed, _unsigned = (
         (_name, _name) if _name in ("eq", "ne") else (f"s{_name}", f"u{_name}")
     )
-    instruction(
+    define_instruction(
         _name,
         f=f"fcmp {_float} {{t}} {{x}}, {{y}}",
         i=f"icmp {_signed} {{t}} {{x}}, {{y}}",
         bu=f"icmp {_unsigned} {{t}} {{x}}, {{y}}",
     )
 
-OPERANDS = "xyz"
+OPERAND_NAMES = "xyz"
 
 # In the mathematical library of every system; with an f at the end for 32 bits.
-for _name in LIBRARY:
-    _letters = OPERANDS[: scalar_ops[_name].arity]
+for _name in NUMPY_MATH:
+    _letters = OPERAND_NAMES[: scalar_ops[_name].arity]
     _args = ", ".join(f"{{t}} {{{letter}}}" for letter in _letters)
-    instruction(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
+    define_instruction(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
 
 
-class Known(dict):
+class PartialFormat(dict):
     """What is known of a template; the places of all else stay."""
 
     def __missing__(self, key):
         return f"{{{key}}}"
 
 
-@made_of_instructions
-def operation(op, dtype, result, lanes=0, flags="", halves=False):
+@cached_until_redefined
+def instruction_template(op, dtype, result, lanes=0, flags="", halves=False):
     """Return the instructions of an operation, with places for operands.
 
     Args:
@@ -243,7 +247,7 @@ def operation(op, dtype, result, lanes=0, flags="", halves=False):
         template = rounded_to_half(dtype, halves)
     else:
         template = template_of(op, dtype)
-    return filled(template, lanes, dtype, result, flags)
+    return instantiate_template(template, lanes, dtype, result, flags)
 
 
 def template_of(op, dtype):
@@ -252,21 +256,21 @@ def template_of(op, dtype):
     if template is None:
         raise TypeError(
             f"The scalar operation {op!r} has no LLVM instructions for {dtype}. Say "
-            f"what it is: minijax.llvm.instructions.instruction({op!r}, "
+            f"what it is: minijax.llvm.instructions.define_instruction({op!r}, "
             f"{dtype.kind}=...)."
         )
     return template
 
 
-def filled(template, lanes, dtype=None, result=None, flags=""):
+def instantiate_template(template, lanes, dtype=None, result=None, flags=""):
     """Return a template with its types filled in."""
     names = "i1", "i16", "i32", "half", "float"
-    kinds = {kind: Kind(kind, lanes) for kind in names}
-    types = Known(kinds, flags=flags, m="f" if dtype == np.float32 else "")
+    kinds = {kind: TemplateType(kind, lanes) for kind in names}
+    types = PartialFormat(kinds, flags=flags, m="f" if dtype == np.float32 else "")
     if dtype:
-        old, new = type_of(dtype), type_of(result)
-        types |= {"t": Kind(old, lanes), "s": suffix(old, lanes)}
-        types |= {"r": Kind(new, lanes), "rs": suffix(new, lanes)}
+        old, new = llvm_type(dtype), llvm_type(result)
+        types |= {"t": TemplateType(old, lanes), "s": intrinsic_suffix(old, lanes)}
+        types |= {"r": TemplateType(new, lanes), "rs": intrinsic_suffix(new, lanes)}
     return template.format_map(types)
 
 
@@ -308,8 +312,8 @@ def saturating(verb, old, ends):
     Floats beyond an end of the integers become that end, and NaN becomes 0.
     """
     if int(old.type(ends.max)) == ends.max:
-        return clamped(verb, old, ends)
-    least, beyond = (number_text(old.type(n)) for n in (ends.min, ends.max + 1))
+        return clamp_instruction(verb, old, ends)
+    least, beyond = (llvm_constant(old.type(n)) for n in (ends.min, ends.max + 1))
     return [
         f"low = fcmp oge {{t}} {{x}}, {{t:{least}}}",
         f"below = fcmp olt {{t}} {{x}}, {{t:{beyond}}}",
@@ -323,9 +327,9 @@ def saturating(verb, old, ends):
     ]
 
 
-def clamped(verb, old, ends):
+def clamp_instruction(verb, old, ends):
     """Return the same where both ends are floats; short integers are cut from long."""
-    low, high = (number_text(old.type(end)) for end in (ends.min, ends.max))
+    low, high = (llvm_constant(old.type(end)) for end in (ends.min, ends.max))
     whole = f"{verb} {{t}} {{near}} to {{r}}"
     if ends.bits < 32:
         whole = "whole = fptosi {t} {near} to {i32}; trunc {i32} {whole} to {r}"
@@ -343,23 +347,23 @@ def clamped(verb, old, ends):
 # The text of one function of LLVM, in the making.
 
 
-class Scope(NamedTuple):
+class LoopScope(NamedTuple):
     """The text of a loop's body, in the making, and what was computed in it."""
 
     lines: list
     memo: dict
 
 
-CALLED_ONLY = " noinline"  # of a call: the function is not copied to that place
+NOINLINE = " noinline"  # of a call: the function is not copied to that place
 
 
-class LLVMFunction:
+class FunctionBuilder:
     """The text of one function in the making, in which loops are open.
 
     Attributes:
       lines: those of the innermost loop that is open.
       block: the label of the block that is being written.
-      scopes: the function's `Scope`, then those of the open loops.
+      scopes: the function's `LoopScope`, then those of the open loops.
       depth: the number of the scope that is written to.
       depths: from names to the depth where they are known.
       needed: what the text needs besides: from names to texts of functions.
@@ -370,7 +374,7 @@ class LLVMFunction:
 
     def __init__(self):
         self.block, self.count = "entry", 0
-        self.scopes, self.depths, self.needed = [Scope([], {})], {}, {}
+        self.scopes, self.depths, self.needed = [LoopScope([], {})], {}, {}
         self.at_depth(0)
 
     def at_depth(self, depth):
@@ -404,7 +408,7 @@ class LLVMFunction:
 
     def instructions(self, template, args):
         """Write instructions with operands filled in; return the last result's name."""
-        names = dict(zip(OPERANDS, args))
+        names = dict(zip(OPERAND_NAMES, args))
         for step in template.split("; "):
             name, _, text = step.rpartition(" = ")
             if text.startswith("call "):
@@ -414,7 +418,7 @@ class LLVMFunction:
 
     def operation(self, op, args, dtype, result, lanes=0, flags=""):
         """Write a scalar operation, or one on vectors; return the result's name."""
-        steps = operation(op, dtype, result, lanes, flags, self.halves)
+        steps = instruction_template(op, dtype, result, lanes, flags, self.halves)
         return self.instructions(steps, args)
 
     def once(self, key, depth, *texts):
@@ -482,20 +486,20 @@ class LLVMFunction:
 
     def shuffle(self, kind, x, y, order, lanes):
         """Write the vector of numbers of two vectors of so many, by their places."""
-        vector, places = vector_type(kind, lanes), listed("i32", order)
+        vector, places = vector_type(kind, lanes), vector_constant("i32", order)
         mask = f"<{len(order)} x i32> {places}"
         return self.emit(f"shufflevector {vector} {x}, {vector} {y}, {mask}")
 
     def at(self, kind, base, *places):
         """Write the address that is so many numbers behind another one."""
         for place in places:
-            address = f"{pointer_to(kind)} {base}, i64 {place}"
+            address = f"{pointer_type(kind)} {base}, i64 {place}"
             base = self.emit(f"getelementptr {kind}, {address}", "p")
         return base
 
     def cast(self, old, address, new):
         """Write an address of one type as that of another."""
-        kinds = pointer_to(old), pointer_to(new)
+        kinds = pointer_type(old), pointer_type(new)
         return self.emit(f"bitcast {kinds[0]} {address} to {kinds[1]}", "p")
 
     def load(self, kind, address, lanes=0):
@@ -510,10 +514,10 @@ class LLVMFunction:
 
     def _place(self, kind, address, lanes):
         if not lanes:
-            return f"{pointer_to(kind)} {address}"
+            return f"{pointer_type(kind)} {address}"
         vector = vector_type(kind, lanes)
         where = self.cast(kind, address, vector)
-        return f"{pointer_to(vector)} {where}, align {width_of(kind)}"
+        return f"{pointer_type(vector)} {where}, align {type_bytes(kind)}"
 
     def turns(self, first, step, count, carried, body):
         """Write a loop; return the names of its last values.
@@ -604,7 +608,7 @@ class LLVMFunction:
         self.start(f"done{number}")
 
     def _open(self, names):
-        self.scopes.append(Scope([], {}))
+        self.scopes.append(LoopScope([], {}))
         self.at_depth(self.depth + 1)
         self.depths |= dict.fromkeys(names, self.depth)
 
@@ -619,7 +623,7 @@ def declaration(call):
 # Narrow floats: what makes numbers of their patterns of bits, and patterns of
 # numbers.
 
-HALVES = {
+WIDENINGS = {
     "from_bf16": [
         "wide = zext {i16} {x} to {i32}",
         "bits = shl {i32} {wide}, {i32:16}",
@@ -679,17 +683,19 @@ HALVES = {
 
 
 # On a processor that has instructions for it; for float16 alone.
-OWN_HALVES = {
+HALF_CONVERSIONS = {
     "from_f16": "h = bitcast {i16} {x} to {half}; fpext {half} {h} to {float}",
     "to_f16": "h = fptrunc {float} {x} to {half}; bitcast {half} {h} to {i16}",
 }
 
 
-@made_of_instructions
-def half_function(name, lanes):
+@cached_until_redefined
+def half_conversion_function(name, lanes):
     """Return the name and the text of a conversion of so many numbers at once."""
-    f, label = LLVMFunction(), f"{name}_v{lanes}" if lanes else name
+    f, label = FunctionBuilder(), f"{name}_v{lanes}" if lanes else name
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
     old, new = vector_type(old, lanes), vector_type(new, lanes)
-    result = f.instructions(filled("; ".join(HALVES[name]), lanes), ["%x"])
+    result = f.instructions(
+        instantiate_template("; ".join(WIDENINGS[name]), lanes), ["%x"]
+    )
     return label, f.definition(label, [(old, "%x")], "alwaysinline", (new, result))

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minijax.arrays.dtypes import config
-from minijax.jaxprs.types import Latest
-from minijax.jitting.compilation import processor
+from minijax.jaxprs.types import Hook
+from minijax.jitting.compilation import native_backend_hook
 from minijax.kernels.ir import scalar_ops
 from minijax.kernels.loop_nests import loop_nest
-from minijax.llvm.codegen import KernelText, function_of
-from minijax.llvm.compiler import Library, give_back, parsed, target_machine
+from minijax.llvm.codegen import KernelEmitter, emit_kernel_function
+from minijax.llvm.compiler import Library, dispose_passes, parse_module, target_machine
 
 # Targets: one record for what a processor is called, what it has, what things cost.
 
@@ -106,17 +106,17 @@ TARGETS = {
         threads=2**14, launch=10**6, byte=40, function=4, bandwidth=1000,
     ),
 }  # fmt: skip
-FORCED = ("plain", "avx2", "avx512")  # what the switch ``minijax_cpu`` may name
+FORCED_TARGETS = ("plain", "avx2", "avx512")  # what the switch ``minijax_cpu`` may name
 
 
 def _kind(name):
-    if name not in ("", *FORCED):
-        raise ValueError(f"There is no {name!r} among {['', *FORCED]}.")
+    if name not in ("", *FORCED_TARGETS):
+        raise ValueError(f"There is no {name!r} among {['', *FORCED_TARGETS]}.")
     return name
 
 
 config.define("minijax_cpu", os.environ.get("MINIJAX_CPU", ""), _kind)
-processor.value = lambda: config.minijax_cpu
+native_backend_hook.value = lambda: config.minijax_cpu
 
 
 def current_target():
@@ -134,7 +134,9 @@ def host_target():
     features = binding.get_host_cpu_features()
     width = vector_bytes(triple, {name for name, here in features.items() if here})
     found = Target(triple, name, features.flatten(), width, registers(triple, width))
-    return found._replace(caches=caches() or found.caches, threads=os.cpu_count() or 1)
+    return found._replace(
+        caches=cache_sizes() or found.caches, threads=os.cpu_count() or 1
+    )
 
 
 def forced_target(kind):
@@ -165,7 +167,7 @@ def registers(triple, width):
     return 16 if triple.startswith(_X86) and width < 64 else 32
 
 
-def caches(folder="/sys/devices/system/cpu/cpu0/cache"):
+def cache_sizes(folder="/sys/devices/system/cpu/cpu0/cache"):
     """Return the bytes of the caches for data, nearest first; none if not known."""
     sizes = {}
     for path in Path(folder).glob("index*"):
@@ -180,13 +182,13 @@ def _line(folder, name):
     return path.read_text().strip() if path.exists() else ""
 
 
-def prepared(binding, text, target):
+def optimize_module(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
     machine = target_machine(binding, *target[:3])
-    module = parsed(binding, text, machine)
+    module = parse_module(binding, text, machine)
     run_passes(binding, module, machine, _PASSES)
     if not is_valid(module):
-        module = parsed(binding, text, machine)
+        module = parse_module(binding, text, machine)
         run_passes(binding, module, machine, _PASSES_WITH_MEMORY)
     return module, machine
 
@@ -222,7 +224,7 @@ def run_passes(binding, module, machine, passes):
         options = binding.create_pipeline_tuning_options()
         # A builder is for one run: llvmlite puts into it what lives as long as the run.
         new.run(module, binding.create_pass_builder(machine, options))
-        return give_back(binding, new)
+        return dispose_passes(binding, new)
     old = binding.create_module_pass_manager()
     machine.add_analysis_passes(old)
     for _, name in passes:
@@ -244,7 +246,7 @@ class TargetLibrary(Library):
 
     def prepared(self, binding):
         """Return the module after the cheap passes, and the machine it is meant for."""
-        return prepared(binding, self.text, self.target)
+        return optimize_module(binding, self.text, self.target)
 
     def recipe(self, binding):
         """Return what the code depends on beside the text: the target, the passes."""
@@ -254,14 +256,14 @@ class TargetLibrary(Library):
 # The function of a kernel for a target, with the schedule that higher floors hand in.
 
 # A function of a kernel and a target that returns the steps of the kernel's nest.
-schedule = Latest(lambda kernel, target: loop_nest(kernel))
+scheduler = Hook(lambda kernel, target: loop_nest(kernel))
 
-# What writes the call of an elementary function (see `KernelText`), or None.
-function_writer = Latest(None)
+# What writes the call of an elementary function (see `KernelEmitter`), or None.
+function_emitter = Hook(None)
 
 
 def kernel_function(kernel, name, target):
-    """Return the `FunctionText` of a kernel: its arguments are addresses of buffers.
+    """Return the `FunctionIR` of a kernel: its arguments are addresses of buffers.
 
     Args:
       kernel: a `Kernel`.
@@ -271,14 +273,16 @@ def kernel_function(kernel, name, target):
     """
     short = all(size <= 16 for size in kernel.sizes)
     where = "alwaysinline" if short else "noinline"
-    return scheduled(kernel, name, schedule.value(kernel, target), where, target)
+    return emit_scheduled_kernel(
+        kernel, name, scheduler.value(kernel, target), where, target
+    )
 
 
-def scheduled(kernel, name, steps, where, target, more=()):
-    """Return the `FunctionText` of a kernel's steps; `more` are further parameters."""
-    f = KernelText(kernel, function_writer.value)
+def emit_scheduled_kernel(kernel, name, steps, where, target, more=()):
+    """Return the `FunctionIR` of a kernel's steps; `more` are further parameters."""
+    f = KernelEmitter(kernel, function_emitter.value)
     f.halves = target.halves
-    return function_of(f, name, steps, attributes(where, target), more)
+    return emit_kernel_function(f, name, steps, attributes(where, target), more)
 
 
 def attributes(where, target):

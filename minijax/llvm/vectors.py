@@ -9,40 +9,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import short_name
-from minijax.kernels.ir import Parameter, foldings, in_registers, runs
+from minijax.arrays.dtypes import short_dtype_name
+from minijax.kernels.ir import Parameter, compute_dtype, fold_ops, is_scan
 from minijax.llvm.instructions import (
-    OWN_HALVES,
-    LLVMFunction,
-    filled,
-    half_function,
-    listed,
-    number_text,
-    pointer_to,
+    HALF_CONVERSIONS,
+    FunctionBuilder,
+    half_conversion_function,
+    instantiate_template,
+    intrinsic_suffix,
+    llvm_constant,
+    llvm_memory_type,
+    llvm_type,
+    pointer_type,
     splat,
-    suffix,
-    type_in_memory,
-    type_of,
+    type_bytes,
+    vector_constant,
     vector_type,
-    width_of,
 )
 
 # Lanes: where the elements of a vector are, and masks for those that count.
 
 
-class Ahead(NamedTuple):
+class IndexOffset(NamedTuple):
     """An index that is a number ahead of another one."""
 
     name: str
     number: int
 
 
-class Elements(LLVMFunction):
+class ElementEmitter(FunctionBuilder):
     """The text of a function that reads and writes elements of parameters.
 
     Attributes:
       kernel: the `Kernel`.
-      indices: what the index along each axis is called, or an int, or `Ahead`.
+      indices: what the index along each axis is called, or an int, or `IndexOffset`.
       axis: the axis along which vectors lie, inside of their loop.
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
@@ -102,7 +102,9 @@ class Elements(LLVMFunction):
     def first(self, count):
         """Write the mask of the first lanes, so many; return its name."""
         limit, depth = self.wide("i32", count, self.lanes), self.depths.get(count, 0)
-        text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
+        text = (
+            f"icmp ult <{self.lanes} x i32> {step_vector('i32', self.lanes)}, {limit}"
+        )
         return self.once(text, depth, text)
 
     def masked(self, *masks):
@@ -130,7 +132,7 @@ class Elements(LLVMFunction):
                 start += int(name) * stride
         for axis in place.axes:
             index, stride = self.indices[axis], place.strides[axis]
-            name, ahead = index if isinstance(index, Ahead) else (index, 0)
+            name, ahead = index if isinstance(index, IndexOffset) else (index, 0)
             start += stride * (name if isinstance(name, int) else ahead)
             if not isinstance(name, int):
                 terms.append((name, stride))
@@ -155,7 +157,11 @@ class Elements(LLVMFunction):
     def address(self, parameter, place, computed=()):
         """Write the address of an element, that of the first lane; return its name."""
         start, terms = self.split(place, computed)
-        kind, pointer, before = type_in_memory(parameter.dtype), f"%{parameter.name}", 0
+        kind, pointer, before = (
+            llvm_memory_type(parameter.dtype),
+            f"%{parameter.name}",
+            0,
+        )
         for term, depth in [self.term(*term) for term in terms]:
             text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
             pointer, before = self.once(text, depth, text), depth
@@ -170,7 +176,7 @@ class Elements(LLVMFunction):
 
     def ahead(self, index, number):
         """Return an index that is a number ahead of another one."""
-        return index + number if isinstance(index, int) else Ahead(index, number)
+        return index + number if isinstance(index, int) else IndexOffset(index, number)
 
     def scratch(self, key, kind, size):
         """Return the address of memory for so many numbers that the function owns."""
@@ -184,10 +190,10 @@ class Elements(LLVMFunction):
         """Return the lines that get what the function owns, and that give it back."""
         begin, end, room = [], [], ON_STACK
         for key, (name, kind) in self.owned.items():
-            size = self.reserved[key] * width_of(kind)
+            size = self.reserved[key] * type_bytes(kind)
             if size <= room:
                 room -= size
-                begin += on_stack(name, kind, size)
+                begin += emit_alloca(name, kind, size)
             else:
                 begin += on_heap(name, kind, size)
                 end.append(f"  call void @free(i8* {name}.got)")
@@ -208,7 +214,7 @@ class Elements(LLVMFunction):
             which each vector has a mask.
         """
         size = self.extent(axis)
-        parts = parts_of(size, lanes)
+        parts = split_extent(size, lanes)
         if masked and size % lanes:
             self.end, parts = size, [(0, lanes, size // lanes + 1)]
         self.axis, self.lanes = axis, lanes
@@ -231,7 +237,10 @@ class Elements(LLVMFunction):
 
     def _mask(self, number, stride, limit):
         """Write in which lanes a number is at least 0 and below a limit."""
-        kind, ahead = vector_type("i64", self.lanes), steps("i64", self.lanes, stride)
+        kind, ahead = (
+            vector_type("i64", self.lanes),
+            step_vector("i64", self.lanes, stride),
+        )
         first = self.wide("i64", number, self.lanes)
         numbers = self.emit(f"add {kind} {first}, {ahead}")
         limits = splat("i64", str(limit), self.lanes)
@@ -241,9 +250,9 @@ class Elements(LLVMFunction):
 ON_STACK = 2**13  # bytes of a function's own memory
 
 
-def on_stack(name, kind, size):
+def emit_alloca(name, kind, size):
     """Return the lines that get memory on the stack."""
-    array = f"[{size // width_of(kind)} x {kind}]"
+    array = f"[{size // type_bytes(kind)} x {kind}]"
     return [
         f"  {name}.all = alloca {array}, align 64",
         f"  {name} = getelementptr {array}, {array}* {name}.all, i64 0, i64 0",
@@ -266,7 +275,7 @@ def on_heap(name, kind, size):
     ]
 
 
-def parts_of(size, length):
+def split_extent(size, length):
     """Return the parts of a size: where they begin, their length, how many there are.
 
     They have one length, but for the last one, which is what is left.
@@ -276,15 +285,15 @@ def parts_of(size, length):
     return [part for part in parts if part[1] and part[2]]
 
 
-def steps(kind, lanes, stride=1):
+def step_vector(kind, lanes, stride=1):
     """Return the constant 0, 1, 2, ... in lanes, times a stride."""
-    return listed(kind, range(0, lanes * stride, stride))
+    return vector_constant(kind, range(0, lanes * stride, stride))
 
 
 # Vectors from memory and into it: in a row, backwards, spread out, behind masks.
 
 
-def write_load(f, parameter, place, guards, other, terms=(), args=()):
+def emit_load(f, parameter, place, guards, other, terms=(), args=()):
     """Write a load; return the name of a scalar, or of a vector if it varies.
 
     Args:
@@ -294,30 +303,32 @@ def write_load(f, parameter, place, guards, other, terms=(), args=()):
     """
     varies = any(f.along(p) for p in [place, *[guard.place for guard in guards]])
     lanes = f.lanes if varies or any(map(f.lanes_of, args)) else 0
-    kind = type_of(parameter.dtype)
-    other = splat(kind, number_text(other), lanes)
+    kind = llvm_type(parameter.dtype)
+    other = splat(kind, llvm_constant(other), lanes)
     if parameter.size == 0:
         return other
-    scalar, mask = within(f, args, terms, *f.inside(guards))
-    numbers, ahead = computed(f, args, terms)
+    scalar, mask = emit_limits_hold(f, args, terms, *f.inside(guards))
+    numbers, ahead = emit_indirect_terms(f, args, terms)
     if f.along(place) or ahead:
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = read(f, parameter, place, f.masked(chosen, f.living()), numbers, ahead)
+        x = emit_vector_load(
+            f, parameter, place, f.masked(chosen, f.living()), numbers, ahead
+        )
     else:
         x = read_one(f, parameter, f.address(parameter, place, numbers), scalar, mask)
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = f.wide(type_in_memory(parameter.dtype), x, lanes)
-    x = from_memory(f, parameter.dtype, x, lanes)
+        x = f.wide(llvm_memory_type(parameter.dtype), x, lanes)
+    x = emit_widen(f, parameter.dtype, x, lanes)
     return f.choose(chosen, x, other, kind, lanes) if chosen else x
 
 
-def within(f, numbers, terms, scalar=None, mask=None):
+def emit_limits_hold(f, numbers, terms, scalar=None, mask=None):
     """Write whether computed numbers keep the limits of their terms.
 
     Args:
       f: the text of the kernel.
       numbers: nodes.
-      terms: tuple of `Term`.
+      terms: tuple of `IndirectTerm`.
       scalar, mask: what there is to say besides, or None.
 
     Returns:
@@ -335,7 +346,7 @@ def within(f, numbers, terms, scalar=None, mask=None):
     return scalar, mask
 
 
-def computed(f, numbers, terms):
+def emit_indirect_terms(f, numbers, terms):
     """Return the computed terms of all lanes, and the name of those of each, or None.
 
     The first are pairs of a name and a factor.
@@ -350,7 +361,7 @@ def computed(f, numbers, terms):
     return alike, total
 
 
-def read(f, parameter, place, mask, numbers=(), ahead=None):
+def emit_vector_load(f, parameter, place, mask, numbers=(), ahead=None):
     """Write the load of an element for each lane that `mask` lets through.
 
     Args:
@@ -361,21 +372,21 @@ def read(f, parameter, place, mask, numbers=(), ahead=None):
       numbers: computed terms of the place, as for `split`.
       ahead: the name of numbers, one for each lane, which are added to the place.
     """
-    kind, stride = type_in_memory(parameter.dtype), f.along(place)
+    kind, stride = llvm_memory_type(parameter.dtype), f.along(place)
     if ahead:
         start = f.address(parameter, place, numbers)
-        return gather(f, kind, start, parameter, stride, mask, ahead)
+        return emit_gather(f, kind, start, parameter, stride, mask, ahead)
     if stride == 1:
         return read_early(f, kind, f.address(parameter, place, numbers), mask)
     if stride == -1:
         first = place._replace(offset=place.offset - f.live + 1)
-        mask = mask and flip(f, "i1", mask)
+        mask = mask and emit_vector_reverse(f, "i1", mask)
         start = f.address(parameter, first, numbers)
-        return flip(f, kind, read_row(f, kind, start, f.lanes, mask))
+        return emit_vector_reverse(f, kind, read_row(f, kind, start, f.lanes, mask))
     varies = mask if mask != f.living() else None
     start = f.address(parameter, place, numbers)
     if varies or not 1 < stride <= 4:
-        return gather(f, kind, start, parameter, stride, varies)
+        return emit_gather(f, kind, start, parameter, stride, varies)
     return read_comb(f, kind, start, stride)
 
 
@@ -388,7 +399,7 @@ def read_early(f, kind, address, mask):
 
 def read_one(f, parameter, address, scalar, mask):
     """Write the load of one element; of the first, where no lane asks for one."""
-    kind = type_in_memory(parameter.dtype)
+    kind = llvm_memory_type(parameter.dtype)
     scalar = f.all_of([scalar, mask and f.any_of(mask, f.lanes)])
     return f.load(kind, address_if(f, parameter, scalar, address))
 
@@ -397,11 +408,11 @@ def address_if(f, parameter, condition, address):
     """Write the choice of an address, or of that of the first element of all."""
     if not condition:
         return address
-    kind = pointer_to(type_in_memory(parameter.dtype))
+    kind = pointer_type(llvm_memory_type(parameter.dtype))
     return f.choose(condition, address, f"%{parameter.name}", kind)
 
 
-def gather(f, kind, start, parameter, stride, mask, ahead=None):
+def emit_gather(f, kind, start, parameter, stride, mask, ahead=None):
     """Write the load of elements one by one; a masked lane takes the first of all."""
     x = "undef"
     for lane in range(f.live):
@@ -432,36 +443,36 @@ def read_row(f, kind, address, lanes, mask=None):
     if not mask:
         return f.load(kind, address, lanes)
     pointer = f.cast(kind, address, vector_type(kind, lanes))
-    return read_some(f, kind, pointer, lanes, mask)
+    return emit_masked_load(f, kind, pointer, lanes, mask)
 
 
-def read_some(f, kind, pointer, lanes, mask):
+def emit_masked_load(f, kind, pointer, lanes, mask):
     """Write the load of those neighbours that a mask lets through."""
-    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
+    vector, name = vector_type(kind, lanes), intrinsic_suffix(kind, lanes)
     bools, other = (f"<{lanes} x i1>", mask), (vector, "zeroinitializer")
-    where = (f"{vector}*", pointer), ("i32", width_of(kind))
+    where = (f"{vector}*", pointer), ("i32", type_bytes(kind))
     return f.call(vector, f"llvm.masked.load.{name}.p0{name}", *where, bools, other)
 
 
-def write_row(f, kind, address, x, lanes, mask=None):
+def emit_row(f, kind, address, x, lanes, mask=None):
     """Write the store of neighbours, or of a number for no lanes."""
     if not mask:
         return f.store(kind, x, address, lanes)
     if f.live == 1:
-        return write_first(f, kind, address, x)
+        return emit_first(f, kind, address, x)
     pointer = f.cast(kind, address, vector_type(kind, lanes))
-    return write_some(f, kind, pointer, x, lanes, mask)
+    return emit_masked_store(f, kind, pointer, x, lanes, mask)
 
 
-def write_some(f, kind, pointer, x, lanes, mask):
+def emit_masked_store(f, kind, pointer, x, lanes, mask):
     """Write the store of those neighbours that a mask lets through."""
-    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
-    where = (f"{vector}*", pointer), ("i32", width_of(kind))
+    vector, name = vector_type(kind, lanes), intrinsic_suffix(kind, lanes)
+    where = (f"{vector}*", pointer), ("i32", type_bytes(kind))
     some = (vector, x), *where, (f"<{lanes} x i1>", mask)
     return f.call("void", f"llvm.masked.store.{name}.p0{name}", *some)
 
 
-def write_first(f, kind, address, x):
+def emit_first(f, kind, address, x):
     """Write the store of the number in the first lane.
 
     A mask of this lane alone will not do: on processors with AVX-512, LLVM 22.1 then
@@ -470,21 +481,21 @@ def write_first(f, kind, address, x):
     f.store(kind, f.element(kind, x, f.lanes, 0), address)
 
 
-def flip(f, kind, x):
+def emit_vector_reverse(f, kind, x):
     """Write a vector with the lanes that count in the opposite order."""
     order = [*range(f.live - 1, -1, -1), *[f.lanes] * (f.lanes - f.live)]
     return f.shuffle(kind, x, "zeroinitializer", order, f.lanes)
 
 
-def write_store(f, parameter, place, x):
+def emit_store(f, parameter, place, x):
     """Write the store of a scalar, or of a vector along which the place moves."""
-    kind, stride = type_in_memory(parameter.dtype), f.along(place)
-    x = to_memory(f, parameter.dtype, x, f.lanes)
+    kind, stride = llvm_memory_type(parameter.dtype), f.along(place)
+    x = emit_narrow(f, parameter.dtype, x, f.lanes)
     if not f.lanes or stride == 1:
-        write_row(f, kind, f.address(parameter, place), x, f.lanes, f.living())
+        emit_row(f, kind, f.address(parameter, place), x, f.lanes, f.living())
     elif stride == -1:
         first = f.address(parameter, place._replace(offset=place.offset - f.live + 1))
-        write_row(f, kind, first, flip(f, kind, x), f.lanes, f.living())
+        emit_row(f, kind, first, emit_vector_reverse(f, kind, x), f.lanes, f.living())
     else:
         start = f.address(parameter, place)
         for lane in range(f.live):
@@ -492,114 +503,114 @@ def write_store(f, parameter, place, x):
             f.store(kind, element, lane_address(f, kind, start, stride, None, lane))
 
 
-def write_update(f, store):
+def emit_update(f, store):
     """Write a store at computed places; what is outside of a limit is dropped."""
     parameter, place, node, update = store
     if f.lanes and (f.along(place) != 1 or any(map(f.lanes_of, update.at))):
-        return write_each(f, store)
-    inside, _ = within(f, update.at, update.terms)
-    numbers, _ = computed(f, update.at, update.terms)
+        return emit_each(f, store)
+    inside, _ = emit_limits_hold(f, update.at, update.terms)
+    numbers, _ = emit_indirect_terms(f, update.at, update.terms)
 
     def write():
         address = f.address(parameter, place, numbers)
-        write_entry(f, store, address, f.operand(node, f.lanes), f.lanes)
+        emit_entry(f, store, address, f.operand(node, f.lanes), f.lanes)
 
     if parameter.size:
-        write_if(f, inside, write)
+        emit_if(f, inside, write)
 
 
-def write_each(f, store):
+def emit_each(f, store):
     """Write a store at computed places, one lane after the other."""
     parameter, place, node, update = store
-    kind, number = type_in_memory(parameter.dtype), type_of(node.dtype)
-    scalar, mask = within(f, update.at, update.terms)
-    numbers, ahead = computed(f, update.at, update.terms)
+    kind, number = llvm_memory_type(parameter.dtype), llvm_type(node.dtype)
+    scalar, mask = emit_limits_hold(f, update.at, update.terms)
+    numbers, ahead = emit_indirect_terms(f, update.at, update.terms)
     start, x = f.address(parameter, place, numbers), f.operand(node, f.lanes)
     mask = mask and f.masked(mask, scalar and f.wide("i1", scalar, f.lanes))
 
     def write(lane):
         here = lane_address(f, kind, start, f.along(place), ahead, lane)
-        write_entry(f, store, here, f.element(number, x, f.lanes, lane), 0)
+        emit_entry(f, store, here, f.element(number, x, f.lanes, lane), 0)
 
     for lane in range(f.live if parameter.size else 0):
         inside = f.element("i1", mask, f.lanes, lane) if mask else scalar
-        write_if(f, inside, functools.partial(write, lane))
+        emit_if(f, inside, functools.partial(write, lane))
 
 
-def write_if(f, condition, write):
+def emit_if(f, condition, write):
     """Write what is done under a condition, or always if it is None."""
     return f.when(condition, write) if condition else write()
 
 
-def write_entry(f, store, address, x, lanes):
+def emit_entry(f, store, address, x, lanes):
     """Write how a number, or neighbours, enter what is at an address."""
     dtype, how = store.parameter.dtype, store.update.how
-    kind, wide = type_in_memory(dtype), in_registers(dtype)
+    kind, wide = llvm_memory_type(dtype), compute_dtype(dtype)
     mask = f.living() if lanes else None
     if how != "set":
-        old = from_memory(f, dtype, read_row(f, kind, address, lanes, mask), lanes)
+        old = emit_widen(f, dtype, read_row(f, kind, address, lanes, mask), lanes)
         x = f.operation(how, [old, x], wide, wide, lanes)
-    write_row(f, kind, address, to_memory(f, dtype, x, lanes), lanes, mask)
+    emit_row(f, kind, address, emit_narrow(f, dtype, x, lanes), lanes, mask)
 
 
-def from_memory(f, dtype, x, lanes):
+def emit_widen(f, dtype, x, lanes):
     """Write what makes numbers of elements in memory; return their name."""
     if dtype.kind == "b":
         kind = vector_type("i8", lanes)
         return f.emit(f"icmp ne {kind} {x}, {splat('i8', '0', lanes)}")
-    if dtype == in_registers(dtype):
+    if dtype == compute_dtype(dtype):
         return x
-    return _half(f, f"from_{short_name(dtype)}", x, lanes)
+    return _half(f, f"from_{short_dtype_name(dtype)}", x, lanes)
 
 
-def to_memory(f, dtype, x, lanes):
+def emit_narrow(f, dtype, x, lanes):
     """Write what makes elements in memory of numbers; return their name."""
     if dtype.kind == "b":
         return f.emit(
             f"zext {vector_type('i1', lanes)} {x} to {vector_type('i8', lanes)}"
         )
-    if dtype == in_registers(dtype):
+    if dtype == compute_dtype(dtype):
         return x
-    return _half(f, f"to_{short_name(dtype)}", x, lanes)
+    return _half(f, f"to_{short_dtype_name(dtype)}", x, lanes)
 
 
 def _half(f, name, x, lanes):
     """Write one of the conversions of narrow floats, or the call of its function."""
-    if f.halves and name in OWN_HALVES:
-        return f.instructions(filled(OWN_HALVES[name], lanes), [x])
+    if f.halves and name in HALF_CONVERSIONS:
+        return f.instructions(instantiate_template(HALF_CONVERSIONS[name], lanes), [x])
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
-    label, text = half_function(name, lanes)
+    label, text = half_conversion_function(name, lanes)
     result = f.call(vector_type(new, lanes), label, (vector_type(old, lanes), x))
     f.needed[label] = text
     return result
 
 
-def write_own(f, key, dtype, place, size, x, lanes):
+def emit_scratch_store(f, key, dtype, place, size, x, lanes):
     """Write the store of a scalar or of neighbours into memory of the function."""
     kind, address = _own(f, key, dtype, place, size + lanes)
-    f.store(kind, to_memory(f, dtype, x, lanes), address, lanes)
+    f.store(kind, emit_narrow(f, dtype, x, lanes), address, lanes)
 
 
-def read_own(f, key, dtype, place, size, lanes):
+def emit_scratch_load(f, key, dtype, place, size, lanes):
     """Write the load of a scalar or of neighbours from memory of the function."""
     kind, address = _own(f, key, dtype, place, size + lanes)
-    return from_memory(f, dtype, f.load(kind, address, lanes), lanes)
+    return emit_widen(f, dtype, f.load(kind, address, lanes), lanes)
 
 
 def _own(f, key, dtype, place, size):
-    kind = type_in_memory(dtype)
+    kind = llvm_memory_type(dtype)
     start = f.scratch(key, kind, size)
     return kind, f.address(Parameter(start.removeprefix("%"), dtype, size), place)
 
 
 # Folds of vectors: many running values at once, and how they become one.
 
-BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
+BOOL, PLACE_DTYPE = np.dtype(bool), np.dtype(np.int64)
 
 
-def value_types(fold, lanes):
+def fold_value_types(fold, lanes):
     """Return the types of the running values of a fold: for extremes, places too."""
-    kinds = [type_of(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
+    kinds = [llvm_type(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
     return [vector_type(kind, lanes) for kind in kinds]
 
 
@@ -608,58 +619,58 @@ def places_too(fold):
     return fold.detail.how.startswith("arg")
 
 
-def first_values(fold, lanes):
+def fold_init_values(fold, lanes):
     """Return the running values of a fold at the start."""
     [arg] = fold.args
-    start = number_text(foldings[fold.detail.how].start(arg.dtype))
-    values = [splat(type_of(arg.dtype), start, lanes), splat("i64", "0", lanes)]
+    start = llvm_constant(fold_ops[fold.detail.how].start(arg.dtype))
+    values = [splat(llvm_type(arg.dtype), start, lanes), splat("i64", "0", lanes)]
     return values[: 1 + places_too(fold)]
 
 
-def write_index(f, axis):
+def emit_index(f, axis):
     """Write the index along an axis, one for each lane if vectors lie along it."""
     index = f.indices[axis]
-    index = str(f.sum(*index) if isinstance(index, Ahead) else index)
+    index = str(f.sum(*index) if isinstance(index, IndexOffset) else index)
     if not f.lanes or axis != f.axis:
         return index
-    ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
+    ahead = f"add <{f.lanes} x i64> {{}}, {step_vector('i64', f.lanes)}"
     return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
 
 
-def write_combination(f, fold):
+def emit_combination(f, fold):
     """Write how one more number, or one for each lane, enters a fold."""
     [arg], lanes, old = fold.args, f.open[fold], f.running[fold]
     new = [f.operand(arg, lanes)]
     if places_too(fold):
         [axis] = fold.detail.axes
-        place = write_index(f, axis)
+        place = emit_index(f, axis)
         new.append(place if axis == f.axis else f.wide("i64", place, lanes))
-    result = combined(f, fold, old, new, lanes)
+    result = emit_fold_combination(f, fold, old, new, lanes)
     mask = f.living() if fold.detail.axes.count(f.axis) else None
     if not mask:
         return result
-    values = zip(value_types(fold, 0), result, old)
+    values = zip(fold_value_types(fold, 0), result, old)
     return [f.choose(mask, x, before, kind, lanes) for kind, x, before in values]
 
 
-def combined(f, fold, old, new, lanes, ties=False):
+def emit_fold_combination(f, fold, old, new, lanes, ties=False):
     """Write the combination of the values of a fold with others."""
     dtype, how = fold.args[0].dtype, fold.detail.how
     if not places_too(fold):
         return [f.operation(how, [*old, *new], dtype, dtype, lanes, "contract ")]
-    wins = write_wins(f, how, dtype, old, new, lanes, ties)
+    wins = emit_wins(f, how, dtype, old, new, lanes, ties)
     return [
         f.operation("select", [wins, *pair], kind, kind, lanes)
-        for kind, *pair in zip((dtype, INT64), new, old)
+        for kind, *pair in zip((dtype, PLACE_DTYPE), new, old)
     ]
 
 
-def fold_lanes(f, fold, values, lanes):
+def emit_horizontal_fold(f, fold, values, lanes):
     """Write the fold of the lanes: one half with the other, down to a single one.
 
     The last one of an odd number waits for the next time.
     """
-    kinds = value_types(fold, 0)
+    kinds = fold_value_types(fold, 0)
 
     def parts(lanes, order):
         pairs = zip(kinds, values)
@@ -668,15 +679,17 @@ def fold_lanes(f, fold, values, lanes):
     while lanes > 1:
         half, odd = divmod(lanes, 2)
         old, new = (parts(lanes, range(start, start + half)) for start in (0, half))
-        found = combined(f, fold, old, new, half, ties=True)
+        found = emit_fold_combination(f, fold, old, new, half, ties=True)
         if odd:
             last = parts(lanes, [lanes - 1])
-            found = [joined(f, *three, half) for three in zip(kinds, found, last)]
+            found = [
+                emit_insert_lane(f, *three, half) for three in zip(kinds, found, last)
+            ]
         values, lanes = found, half + odd
     return [f.element(*pair, 1, 0) for pair in zip(kinds, values)]
 
 
-def alike_folds(folds, ends):
+def packable_folds(folds, ends):
     """Return lists of folds whose lanes can be folded together, or that are alone.
 
     Args:
@@ -691,11 +704,11 @@ def alike_folds(folds, ends):
     return groups.values()
 
 
-def fold_lanes_of(f, folds, ends):
+def emit_horizontal_folds(f, folds, ends):
     """Write the fold of the lanes of alike folds; return the names of the results."""
     values, lanes = ends[folds[0]]
     if len(folds) == 1:
-        return fold_lanes(f, folds[0], values, lanes)[-1:]
+        return emit_horizontal_fold(f, folds[0], values, lanes)[-1:]
     return fold_side_by_side(f, folds[0], [ends[each][0][0] for each in folds], lanes)
 
 
@@ -709,7 +722,7 @@ def fold_side_by_side(f, fold, vectors, lanes):
       lanes: of a vector, a power of two.
     """
     dtype, width, length = fold.args[0].dtype, lanes, lanes
-    kind, count = type_of(dtype), len(vectors)
+    kind, count = llvm_type(dtype), len(vectors)
     vectors = [*vectors, *vectors[-1:] * (2 ** (count - 1).bit_length() - count)]
     while length > 1:
         pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], "undef")]
@@ -719,19 +732,21 @@ def fold_side_by_side(f, fold, vectors, lanes):
         shuffle = functools.partial(f.shuffle, kind)
         halves = [[shuffle(*x, order, width) for order in orders] for x in pairs]
         width, length = len(low), length // 2
-        vectors = [combined(f, fold, x[:1], x[1:], width)[0] for x in halves]
+        vectors = [
+            emit_fold_combination(f, fold, x[:1], x[1:], width)[0] for x in halves
+        ]
     each = [(x, lane) for x in vectors for lane in range(width)]
     return [f.element(kind, x, width, lane) for x, lane in each[:count]]
 
 
-def joined(f, kind, x, last, lanes):
+def emit_insert_lane(f, kind, x, last, lanes):
     """Write a vector with one more lane."""
     longer = f.shuffle(kind, x, "undef", [*range(lanes), 0], lanes)
     element = f.element(kind, last, 1, 0)
     return f.with_element(kind, longer, lanes + 1, lanes, element)
 
 
-def write_wins(f, how, dtype, old, new, lanes, ties):
+def emit_wins(f, how, dtype, old, new, lanes, ties):
     """Write whether the new one of two candidates is better; NaN is best of all.
 
     Of equals the old one stays; with `ties`, the one whose place comes first.
@@ -742,7 +757,7 @@ def write_wins(f, how, dtype, old, new, lanes, ties):
 
     (best, place), (rival, other) = old, new
     wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
-    before = write("lt", other, place, INT64) if ties else None
+    before = write("lt", other, place, PLACE_DTYPE) if ties else None
     if ties:
         equal = write("eq", rival, best, dtype)
         wins = write("or", wins, write("and", equal, before))
@@ -753,27 +768,27 @@ def write_wins(f, how, dtype, old, new, lanes, ties):
     return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
 
 
-def all_running(f, folds):
+def accumulators(f, folds):
     """Return the names of the running values of some folds."""
     return [name for each in folds for name in f.running[each]]
 
 
-def set_running(f, folds, names):
+def set_accumulators(f, folds, names):
     """Say how the running values of some folds are called from now on."""
     names = iter(names)
     for each in folds:
         f.running[each] = [next(names) for _ in f.running[each]]
 
 
-def with_new_values(f, folds, write):
+def with_fresh_accumulators(f, folds, write):
     """Write something that begins folds anew; its values enter those before.
 
     Those that run go on.
     """
-    folds = [each for each in folds if not runs(each)]
+    folds = [each for each in folds if not is_scan(each)]
     before = {each: f.running[each] for each in folds}
-    f.running |= {each: first_values(each, f.open[each]) for each in folds}
+    f.running |= {each: fold_init_values(each, f.open[each]) for each in folds}
     write()
     for each in folds:
         values = before[each], f.running[each]
-        f.running[each] = combined(f, each, *values, f.open[each])
+        f.running[each] = emit_fold_combination(f, each, *values, f.open[each])

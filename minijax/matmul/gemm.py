@@ -14,49 +14,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.arrays.dtypes import short_name
-from minijax.llvm.codegen import FunctionText, module_text
+from minijax.arrays.dtypes import short_dtype_name
+from minijax.llvm.codegen import FunctionIR, module_ir
 from minijax.llvm.instructions import (
-    LLVMFunction,
-    made_of_instructions,
-    pointer_to,
-    type_of,
+    FunctionBuilder,
+    cached_until_redefined,
+    llvm_type,
+    pointer_type,
     vector_type,
 )
 from minijax.llvm.targets import TargetLibrary
-from minijax.llvm.vectors import on_stack, read_some, steps, write_some
-from minijax.matmul.packing import (
-    BOOL,
-    both,
-    distances_of_rows,
-    holds,
-    multiply_add_pairs,
-    name_of_pack,
-    pack_function,
-    quotient,
-    reckon,
-    times,
-    write_panels,
-    write_parts,
+from minijax.llvm.vectors import (
+    emit_alloca,
+    emit_masked_load,
+    emit_masked_store,
+    step_vector,
 )
-from minijax.rematerialization.caching import made_once
+from minijax.matmul.packing import (
+    BOOL_DTYPE,
+    emit_and,
+    emit_ceil_div,
+    emit_compare,
+    emit_even_blocks,
+    emit_fma_pairs,
+    emit_for,
+    emit_int_op,
+    emit_panel_loop,
+    pack_function,
+    pack_name,
+    row_offsets,
+)
+from minijax.rematerialization.caching import memoize
 
 # Register tiling: a part of a product whose sums stay in registers.
 
 
-def multiply_add(f, dtype, x, y, z, lanes):
+def emit_fma(f, dtype, x, y, z, lanes):
     """Write ``x * y + z``: one instruction, where the processor has it."""
     xy = f.operation("mul", [x, y], dtype, dtype, lanes, "contract ")
     return f.operation("add", [xy, z], dtype, dtype, lanes, "contract ")
 
 
-def function_text(f, name, params, linkage="internal "):
-    """Return the `FunctionText` of what has been written."""
+def function_ir(f, name, params, linkage="internal "):
+    """Return the `FunctionIR` of what has been written."""
     text = f.definition(name, params, "nounwind noinline", linkage=linkage)
-    return FunctionText(text, f.needed)
+    return FunctionIR(text, f.needed)
 
 
-class Tile(NamedTuple):
+class MicroTile(NamedTuple):
     """A part of a matrix: so many rows, with so many vectors of numbers in each.
 
     If it is one of `pairs`, each number of an operand stands for two short integers.
@@ -79,14 +84,14 @@ class Tile(NamedTuple):
         return [*itertools.product(range(self.rows), range(self.vectors))]
 
 
-def write_sums(f, tile):
+def emit_sums(f, tile):
     """Write the loop over the terms of the sums; return the names of the sums.
 
-    The function has the parameters of `operands`.
+    The function has the parameters of `microkernel_parameters`.
     """
-    kind, lanes = type_of(tile.dtype), tile.lanes
-    multiply = multiply_add_pairs if tile.pairs else multiply_add
-    distances = distances_of_rows(f, tile.rows)
+    kind, lanes = llvm_type(tile.dtype), tile.lanes
+    multiply = emit_fma_pairs if tile.pairs else emit_fma
+    distances = row_offsets(f, tile.rows)
 
     def body(_, values):
         a, b, *sums = values
@@ -99,78 +104,78 @@ def write_sums(f, tile):
         return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
 
     zeros = [(vector_type(kind, lanes), "zeroinitializer")] * len(tile.places)
-    starts = [(pointer_to(kind), "%a"), (pointer_to(kind), "%b")]
+    starts = [(pointer_type(kind), "%a"), (pointer_type(kind), "%b")]
     return f.loop("%k", [*starts, *zeros], body)[2:]
 
 
-def write_tile(f, tile, finish=None):
+def emit_tile(f, tile, finish=None):
     """Write a tile of a product: rows of the left times columns of the right.
 
     Where ``%more`` is true, they are added to what is there.
 
     Args:
-      f: the `LLVMFunction`, with the parameters of `operands`.
-      tile: a `Tile`.
+      f: the `FunctionBuilder`, with the parameters of `microkernel_parameters`.
+      tile: a `MicroTile`.
       finish: what becomes of a vector of sums before it is stored: a function of f,
         the vector's row and its number in the row, and its name.
     """
-    places = tile_addresses(f, tile)
-    sums = write_more(f, tile, write_sums(f, tile), places)
+    places = emit_tile_addresses(f, tile)
+    sums = emit_accumulate(f, tile, emit_sums(f, tile), places)
     for (row, number), x, address in zip(tile.places, sums, places):
         x = finish(f, row, number, x) if finish else x
-        f.store(type_of(tile.dtype), x, address, tile.lanes)
+        f.store(llvm_type(tile.dtype), x, address, tile.lanes)
 
 
-def tile_addresses(f, tile):
+def emit_tile_addresses(f, tile):
     """Write where the vectors of a tile of the result are."""
-    kind, lanes = type_of(tile.dtype), tile.lanes
-    starts = [reckon(f, "mul", "%c_row", row) for row in range(tile.rows)]
+    kind, lanes = llvm_type(tile.dtype), tile.lanes
+    starts = [emit_int_op(f, "mul", "%c_row", row) for row in range(tile.rows)]
     rows = [f.at(kind, "%c", start) for start in starts]
     return [f.at(kind, rows[row], number * lanes) for row, number in tile.places]
 
 
-def write_more(f, tile, sums, addresses):
+def emit_accumulate(f, tile, sums, addresses):
     """Write what is added where there is more; return the names of the totals."""
-    kind = vector_type(type_of(tile.dtype), tile.lanes)
+    kind = vector_type(llvm_type(tile.dtype), tile.lanes)
 
     def added():
         pairs = zip(sums, addresses)
-        return [write_addition(f, tile.dtype, *pair, tile.lanes) for pair in pairs]
+        return [emit_addition(f, tile.dtype, *pair, tile.lanes) for pair in pairs]
 
     return f.when("%more", added, [(kind, x) for x in sums])
 
 
-def write_addition(f, dtype, x, address, lanes):
+def emit_addition(f, dtype, x, address, lanes):
     """Write the sum of numbers and those that are in memory."""
-    there = f.load(type_of(dtype), address, lanes)
+    there = f.load(llvm_type(dtype), address, lanes)
     return f.operation("add", [there, x], dtype, dtype, lanes)
 
 
-def operands(dtype):
+def microkernel_parameters(dtype):
     """Return the parameters of a function that computes a tile."""
     names = "%k %a %a_row %a_column %b %b_row %c %c_row %more".split()
-    kinds = {name: pointer_to(type_of(dtype)) for name in ("%a", "%b", "%c")}
+    kinds = {name: pointer_type(llvm_type(dtype)) for name in ("%a", "%b", "%c")}
     return [((kinds | {"%more": "i1"}).get(name, "i64"), name) for name in names]
 
 
-def tile_function(tile, finish=None):
-    """Return the `FunctionText` of a tile."""
-    f = LLVMFunction()
-    write_tile(f, tile, finish)
-    return function_text(f, name_of(tile), operands(tile.dtype))
+def microkernel_function(tile, finish=None):
+    """Return the `FunctionIR` of a tile."""
+    f = FunctionBuilder()
+    emit_tile(f, tile, finish)
+    return function_ir(f, microkernel_name(tile), microkernel_parameters(tile.dtype))
 
 
-def name_of(tile):
+def microkernel_name(tile):
     """Return the name of the function for a tile."""
-    return f"{name_of_any(tile)}_{tile.rows}_{tile.vectors}"
+    return f"{edge_tile_name(tile)}_{tile.rows}_{tile.vectors}"
 
 
-def name_of_any(tile):
+def edge_tile_name(tile):
     """Return the name of the function for tiles and parts of them."""
-    return f"tile_{short_name(tile.dtype)}{'_pairs' * tile.pairs}"
+    return f"tile_{short_dtype_name(tile.dtype)}{'_pairs' * tile.pairs}"
 
 
-class Matrix(NamedTuple):
+class StridedMatrix(NamedTuple):
     """Where a matrix lies: an address, and the distances of its rows and columns."""
 
     kind: str  # LLVM's type of a number
@@ -182,7 +187,7 @@ class Matrix(NamedTuple):
         """Write where the part lies that begins at a row and a column."""
         steps = [(row, self.row), (column, self.column)]
         places = [
-            count if step == 1 else reckon(f, "mul", count, step)
+            count if step == 1 else emit_int_op(f, "mul", count, step)
             for count, step in steps
             if count != 0
         ]
@@ -193,39 +198,39 @@ class Matrix(NamedTuple):
         return self._replace(row=self.column, column=self.row)
 
 
-class TileCall(NamedTuple):
+class MicrokernelCall(NamedTuple):
     """What the function of a tile is given."""
 
     k: object  # how many terms
-    a: Matrix  # a panel of the left operand
-    b: Matrix  # a panel of the right one, whose columns lie side by side
-    c: Matrix  # the tile's place in the result, in which they do as well
+    a: StridedMatrix  # a panel of the left operand
+    b: StridedMatrix  # a panel of the right one, whose columns lie side by side
+    c: StridedMatrix  # the tile's place in the result, in which they do as well
     more: str  # whether the sums are added to what is there
 
     @property
     def numbers(self):
-        """The arguments, in the order of `operands`."""
+        """The arguments, in the order of `microkernel_parameters`."""
         return self.k, *self.a[1:], *self.b[1:3], *self.c[1:3], self.more
 
 
-def write_tile_call(f, tile, call):
+def emit_microkernel_call(f, tile, call):
     """Write the call of a tile's function."""
-    kinds, _ = zip(*operands(tile.dtype))
-    f.call("void", name_of(tile), *zip(kinds, call.numbers), own=True)
+    kinds, _ = zip(*microkernel_parameters(tile.dtype))
+    f.call("void", microkernel_name(tile), *zip(kinds, call.numbers), own=True)
 
 
-def tile_of(dtype, target):
-    """Return the `Tile` that fills the registers of a target, but for a few."""
+def micro_tile_for(dtype, target):
+    """Return the `MicroTile` that fills the registers of a target, but for a few."""
     lanes = target.lanes(dtype)
     if target.vector_bytes == 64:
-        return Tile(12, 2, lanes, dtype)
-    return Tile(target.registers // 4, 3 if lanes > 2 else 2, lanes, dtype)
+        return MicroTile(12, 2, lanes, dtype)
+    return MicroTile(target.registers // 4, 3 if lanes > 2 else 2, lanes, dtype)
 
 
 # Cache blocking (gemm): products of blocks, made of panels, made of tiles.
 
 
-class Limits(NamedTuple):
+class BlockSizes(NamedTuple):
     """How many terms of the sums, rows and columns a block has at most."""
 
     depth: int = 512
@@ -233,10 +238,10 @@ class Limits(NamedTuple):
     columns: int = 1024
 
 
-LIMITS = Limits()
+BLOCK_SIZES = BlockSizes()
 
 
-def workspace(sizes, dtype, limits=LIMITS):
+def packed_panel_bytes(sizes, dtype, limits=BLOCK_SIZES):
     """Return how many bytes the packed panels of a product take, on any target."""
     _, m, n, k = sizes
     rows = min(m, limits.rows) + 12
@@ -247,7 +252,7 @@ def workspace(sizes, dtype, limits=LIMITS):
 # Remainder tiles: what is computed where a whole tile does not fit.
 
 
-def parts_of(tile):
+def edge_tiles(tile):
     """Return the tiles that are computed instead where a smaller one is enough."""
     return [
         tile._replace(rows=rows, vectors=vectors)
@@ -256,75 +261,84 @@ def parts_of(tile):
     ]
 
 
-def write_any_tile(f, tile):
+def emit_any_tile(f, tile):
     """Write a tile of ``%rows`` rows and ``%columns`` columns, as many as fit or fewer.
 
     The smallest tile that holds them is computed. If they do not fill it, it is
     computed apart, and what belongs to the result is copied.
     """
-    kind, lanes = type_of(tile.dtype), tile.lanes
-    fours, vectors = quotient(f, "%rows", 4), quotient(f, "%columns", lanes)
-    even = holds(f, "eq", reckon(f, "mul", fours, 4), "%rows")
-    filled = holds(f, "eq", reckon(f, "mul", vectors, lanes), "%columns")
-    whole = both(f, even, filled)
-    c = f.choose(whole, "%c", "%apart", pointer_to(kind))
-    result = Matrix(kind, c, f.choose(whole, "%c_row", tile.columns))
-    panels = Matrix(kind, "%a", "%a_row", "%a_column"), Matrix(kind, "%b", "%b_row")
-    call = TileCall("%k", *panels, result, both(f, whole, "%more"))
-    for part in parts_of(tile):
+    kind, lanes = llvm_type(tile.dtype), tile.lanes
+    fours, vectors = emit_ceil_div(f, "%rows", 4), emit_ceil_div(f, "%columns", lanes)
+    even = emit_compare(f, "eq", emit_int_op(f, "mul", fours, 4), "%rows")
+    filled = emit_compare(f, "eq", emit_int_op(f, "mul", vectors, lanes), "%columns")
+    whole = emit_and(f, even, filled)
+    c = f.choose(whole, "%c", "%apart", pointer_type(kind))
+    result = StridedMatrix(kind, c, f.choose(whole, "%c_row", tile.columns))
+    panels = (
+        StridedMatrix(kind, "%a", "%a_row", "%a_column"),
+        StridedMatrix(kind, "%b", "%b_row"),
+    )
+    call = MicrokernelCall("%k", *panels, result, emit_and(f, whole, "%more"))
+    for part in edge_tiles(tile):
         counts = (fours, part.rows // 4), (vectors, part.vectors)
-        fits = [holds(f, "eq", *pair) for pair in counts]
-        f.when(both(f, *fits), lambda part=part: write_tile_call(f, part, call))
+        fits = [emit_compare(f, "eq", *pair) for pair in counts]
+        f.when(
+            emit_and(f, *fits), lambda part=part: emit_microkernel_call(f, part, call)
+        )
     rest = f.choose(whole, 0, "%rows")
-    times(f, rest, lambda row: write_row_back(f, row, tile))
+    emit_for(f, rest, lambda row: emit_row_back(f, row, tile))
 
 
-def write_row_back(f, row, tile):
+def emit_row_back(f, row, tile):
     """Write the copy of a row of the tile that was computed apart."""
-    kind, lanes = type_of(tile.dtype), tile.lanes
+    kind, lanes = llvm_type(tile.dtype), tile.lanes
     vector, dtype = vector_type(kind, lanes), tile.dtype
-    source = f.at(kind, "%apart", reckon(f, "mul", row, tile.columns))
-    place = f.at(kind, "%c", reckon(f, "mul", row, "%c_row"))
+    source = f.at(kind, "%apart", emit_int_op(f, "mul", row, tile.columns))
+    place = f.at(kind, "%c", emit_int_op(f, "mul", row, "%c_row"))
 
     def copy(start, count):
-        mask = write_mask(f, count, lanes)
+        mask = emit_mask(f, count, lanes)
         x = f.load(kind, f.at(kind, source, start), lanes)
         there = f.cast(kind, f.at(kind, place, start), vector)
 
         def added():
-            old = read_some(f, kind, there, lanes, mask)
+            old = emit_masked_load(f, kind, there, lanes, mask)
             return [f.operation("add", [old, x], dtype, dtype, lanes)]
 
         [total] = f.when("%more", added, [(vector, x)])
-        write_some(f, kind, there, total, lanes, mask)
+        emit_masked_store(f, kind, there, total, lanes, mask)
 
-    write_panels(f, "%columns", lanes, copy)
+    emit_panel_loop(f, "%columns", lanes, copy)
 
 
-def write_mask(f, count, lanes):
+def emit_mask(f, count, lanes):
     """Write the mask of the first lanes, so many."""
     limit = f.wide("i32", f.emit(f"trunc i64 {count} to i32"), lanes)
-    return f.emit(f"icmp ult <{lanes} x i32> {steps('i32', lanes)}, {limit}")
+    return f.emit(f"icmp ult <{lanes} x i32> {step_vector('i32', lanes)}, {limit}")
 
 
-def any_tile_function(tile):
-    """Return the `FunctionText` of a tile, or of a part of one."""
-    f = LLVMFunction()
-    write_any_tile(f, tile)
-    return function_text(f, name_of_any(tile), any_operands(tile.dtype))
+def edge_tile_function(tile):
+    """Return the `FunctionIR` of a tile, or of a part of one."""
+    f = FunctionBuilder()
+    emit_any_tile(f, tile)
+    return function_ir(f, edge_tile_name(tile), any_operands(tile.dtype))
 
 
 def any_operands(dtype):
-    """Return the parameters of `any_tile_function`."""
+    """Return the parameters of `edge_tile_function`."""
     sizes = ("i64", "%rows"), ("i64", "%columns")
-    return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
+    return [
+        *sizes,
+        *microkernel_parameters(dtype),
+        (pointer_type(llvm_type(dtype)), "%apart"),
+    ]
 
 
-def write_any_call(f, tile, rows, columns, call):
-    """Write the call of the function for any tile; `call` is a `TileCall`."""
+def emit_edge_tile_call(f, tile, rows, columns, call):
+    """Write the call of the function for any tile; `call` is a `MicrokernelCall`."""
     kinds, _ = zip(*any_operands(tile.dtype))
     numbers = rows, columns, *call.numbers, "%apart"
-    f.call("void", name_of_any(tile), *zip(kinds, numbers), own=True)
+    f.call("void", edge_tile_name(tile), *zip(kinds, numbers), own=True)
 
 
 class Panels(NamedTuple):
@@ -341,7 +355,7 @@ class Panels(NamedTuple):
     unit: int
 
 
-class Block(NamedTuple):
+class PackedBlock(NamedTuple):
     """A block of an operand, with panels of its rows; that of b is transposed.
 
     Attributes:
@@ -352,61 +366,66 @@ class Block(NamedTuple):
     """
 
     panels: Panels
-    matrix: Matrix
+    matrix: StridedMatrix
     depth: str
     packed: str
 
     def places(self, f, start):
         """Write where a panel lies, and where it lies when it is packed."""
-        here, place = self.matrix.part(f, start), reckon(f, "mul", start, self.depth)
+        here, place = (
+            self.matrix.part(f, start),
+            emit_int_op(f, "mul", start, self.depth),
+        )
         packed = f.at(here.kind, self.packed, place)
-        return here, Matrix(here.kind, packed, 1, self.panels.width)
+        return here, StridedMatrix(here.kind, packed, 1, self.panels.width)
 
     def stays(self, f, count):
         """Write whether a panel of so many rows stays where it is."""
-        rest = reckon(f, "rem", count, self.panels.unit)
-        return both(f, self.panels.stays, holds(f, "eq", rest, 0))
+        rest = emit_int_op(f, "rem", count, self.panels.unit)
+        return emit_and(f, self.panels.stays, emit_compare(f, "eq", rest, 0))
 
     def panel(self, f, start, count):
-        """Write where the tiles read a panel; return the `Matrix`."""
+        """Write where the tiles read a panel; return the `StridedMatrix`."""
         stays, (here, packed) = self.stays(f, count), self.places(f, start)
-        address = f.choose(stays, here.address, packed.address, pointer_to(here.kind))
+        address = f.choose(stays, here.address, packed.address, pointer_type(here.kind))
         pairs = zip(here[2:], packed[2:])
-        return Matrix(here.kind, address, *[f.choose(stays, *pair) for pair in pairs])
+        return StridedMatrix(
+            here.kind, address, *[f.choose(stays, *pair) for pair in pairs]
+        )
 
 
 class Blocking(NamedTuple):
     """How a product is divided.
 
     Attributes:
-      tile, limits: the `Tile`, and the `Limits` of blocks.
+      tile, limits: the `MicroTile`, and the `BlockSizes` of blocks.
       left, right: the `Panels` of the operands.
       space: the address of the memory for packed panels.
     """
 
-    tile: Tile
-    limits: Limits
+    tile: MicroTile
+    limits: BlockSizes
     left: Panels
     right: Panels
     space: str
 
 
-def write_packing(f, dtype, block, size):
+def emit_packing(f, dtype, block, size):
     """Write the packing of the panels that do not stay where they are."""
-    pointer, width = pointer_to(block.matrix.kind), block.panels.width
+    pointer, width = pointer_type(block.matrix.kind), block.panels.width
 
     def panel(start, count):
         here, packed = block.places(f, start)
         sizes = [("i64", x) for x in (count, block.depth, here.row, here.column)]
         args = [*sizes, (pointer, here.address), (pointer, packed.address)]
-        moves = f.operation("not", [block.stays(f, count)], BOOL, BOOL)
-        name = name_of_pack(dtype, width)
+        moves = f.operation("not", [block.stays(f, count)], BOOL_DTYPE, BOOL_DTYPE)
+        name = pack_name(dtype, width)
         f.when(moves, lambda: f.call("void", name, *args, own=True))
 
-    write_panels(f, size, width, panel)
+    emit_panel_loop(f, size, width, panel)
 
 
-def write_tiles(f, tile, left, right, c, sizes, more):
+def emit_macrokernel(f, tile, left, right, c, sizes, more):
     """Write loops 4 and 5: the tiles of two blocks, `left` of a and `right` of b."""
     m, n = sizes
 
@@ -415,112 +434,123 @@ def write_tiles(f, tile, left, right, c, sizes, more):
 
         def down(row, high):  # loop 5: panels of a
             a, there = left.panel(f, row, high), c.part(f, row, column)
-            call = TileCall(left.depth, a, b, there, more)
-            write_any_call(f, tile, high, wide, call)
+            call = MicrokernelCall(left.depth, a, b, there, more)
+            emit_edge_tile_call(f, tile, high, wide, call)
 
-        write_panels(f, m, left.panels.width, down)
+        emit_panel_loop(f, m, left.panels.width, down)
 
-    write_panels(f, n, right.panels.width, across)
+    emit_panel_loop(f, n, right.panels.width, across)
 
 
-def write_product(f, blocking, a, b, c):
+def emit_product(f, blocking, a, b, c):
     """Write the product of two matrices: loops 1 to 3, and what is in them."""
     tile, limits, dtype = blocking.tile, blocking.limits, blocking.tile.dtype
 
     def columns(column, n):  # loop 1: blocks of columns
-        write_parts(f, "%k", limits.depth, 4, lambda *part: terms(column, n, *part))
+        emit_even_blocks(
+            f, "%k", limits.depth, 4, lambda *part: terms(column, n, *part)
+        )
 
     def terms(column, n, term, depth):  # loop 2: blocks of terms
         source = b.part(f, term, column).transposed()
-        right = Block(blocking.right, source, depth, blocking.space)
-        write_packing(f, dtype, right, n)
-        used = reckon(f, "mul", reckon(f, "add", n, tile.columns), depth)
-        behind, more = f.at(b.kind, blocking.space, used), holds(f, "ne", term, 0)
+        right = PackedBlock(blocking.right, source, depth, blocking.space)
+        emit_packing(f, dtype, right, n)
+        used = emit_int_op(f, "mul", emit_int_op(f, "add", n, tile.columns), depth)
+        behind, more = (
+            f.at(b.kind, blocking.space, used),
+            emit_compare(f, "ne", term, 0),
+        )
 
         def rows(row, m):  # loop 3: blocks of rows
-            left = Block(blocking.left, a.part(f, row, term), depth, behind)
-            write_packing(f, dtype, left, m)
+            left = PackedBlock(blocking.left, a.part(f, row, term), depth, behind)
+            emit_packing(f, dtype, left, m)
             there = c.part(f, row, column)
-            write_tiles(f, tile, left, right, there, (m, n), more)
+            emit_macrokernel(f, tile, left, right, there, (m, n), more)
 
-        write_parts(f, "%m", limits.rows, tile.rows, rows)
+        emit_even_blocks(f, "%m", limits.rows, tile.rows, rows)
 
-    write_parts(f, "%n", limits.columns, tile.columns, columns)
+    emit_even_blocks(f, "%n", limits.columns, tile.columns, columns)
 
 
 def panels_of(f, tile):
     """Write which operands may stay where they are; return their `Panels`."""
-    few = holds(f, "le", "%m", 2 * tile.rows)
-    a, b = holds(f, "le", "%n", 4 * tile.columns), holds(f, "eq", "%b_column", 1)
-    wide, b = tile.columns, both(f, few, b)
+    few = emit_compare(f, "le", "%m", 2 * tile.rows)
+    a, b = (
+        emit_compare(f, "le", "%n", 4 * tile.columns),
+        emit_compare(f, "eq", "%b_column", 1),
+    )
+    wide, b = tile.columns, emit_and(f, few, b)
     return Panels(tile.rows, a, 4), Panels(wide, b, wide)
 
 
-def write_gemm(f, tile, limits):
+def emit_gemm(f, tile, limits):
     """Write the product of matrices, one pair of them after the other."""
-    kind = type_of(tile.dtype)
-    f.lines += on_stack("%apart", kind, tile.rows * tile.columns * tile.dtype.itemsize)
+    kind = llvm_type(tile.dtype)
+    f.lines += emit_alloca(
+        "%apart", kind, tile.rows * tile.columns * tile.dtype.itemsize
+    )
     space = f.cast("i8", "%workspace", kind)
     left, right = panels_of(f, tile)
     blocking = Blocking(tile, limits, left, right, space)
 
     def pair(index):
-        write_product(f, blocking, *[in_batch(f, kind, x, index) for x in "abc"])
+        emit_product(f, blocking, *[in_batch(f, kind, x, index) for x in "abc"])
 
-    times(f, "%batch", pair)
+    emit_for(f, "%batch", pair)
 
 
 def in_batch(f, kind, name, index):
-    """Write where a matrix of a batch lies; return the `Matrix`."""
-    start = f.at(kind, f"%{name}", reckon(f, "mul", index, f"%{name}_batch"))
+    """Write where a matrix of a batch lies; return the `StridedMatrix`."""
+    start = f.at(kind, f"%{name}", emit_int_op(f, "mul", index, f"%{name}_batch"))
     column = 1 if name == "c" else f"%{name}_column"
-    return Matrix(kind, start, f"%{name}_row", column)
+    return StridedMatrix(kind, start, f"%{name}_row", column)
 
 
-def parameters(dtype):
+def gemm_parameters(dtype):
     """Return the parameters: sizes, addresses, and distances in numbers."""
-    kinds = {letter: pointer_to(type_of(dtype)) for letter in "abc"}
-    kinds["workspace"] = pointer_to("i8")
+    kinds = {letter: pointer_type(llvm_type(dtype)) for letter in "abc"}
+    kinds["workspace"] = pointer_type("i8")
     names = "batch m n k a a_batch a_row a_column b b_batch b_row b_column"
     names = f"{names} c c_batch c_row workspace".split()
     return [(kinds.get(name, "i64"), f"%{name}") for name in names]
 
 
-@made_of_instructions
-def function(dtype, target, limits=LIMITS, pairs=False):
-    """Return the `FunctionText` of products of any size: ``gemm_f32`` and its like.
+@cached_until_redefined
+def gemm_function(dtype, target, limits=BLOCK_SIZES, pairs=False):
+    """Return the `FunctionIR` of products of any size: ``gemm_f32`` and its like.
 
-    Its parameters are those of `parameters`. The columns of c lie side by side;
-    ``%workspace`` has as many bytes as `workspace` says. With `pairs`, the numbers of
-    the operands are pairs of short integers (`minijax.matmul.packing`).
+    Its parameters are those of `gemm_parameters`. The columns of c lie side by side;
+    ``%packed_panel_bytes`` has as many bytes as `packed_panel_bytes` says. With
+    `pairs`, the numbers of the operands are pairs of short integers
+    (`minijax.matmul.packing`).
     """
-    tile, f = tile_of(dtype, target)._replace(pairs=pairs), LLVMFunction()
-    write_gemm(f, tile, limits)
-    made, whole = any_tile_function(tile), name_of_any(tile)
+    tile, f = micro_tile_for(dtype, target)._replace(pairs=pairs), FunctionBuilder()
+    emit_gemm(f, tile, limits)
+    made, whole = edge_tile_function(tile), edge_tile_name(tile)
     called = {**f.needed, **made.needed, whole: made.text}
-    for part in parts_of(tile):
-        made = tile_function(part)
-        called |= made.needed | {name_of(part): made.text}
+    for part in edge_tiles(tile):
+        made = microkernel_function(part)
+        called |= made.needed | {microkernel_name(part): made.text}
     for width in (tile.rows, tile.columns):
-        called[name_of_pack(dtype, width)] = pack_function(dtype, width, tile.lanes)
-    name = name_of_gemm(dtype, pairs)
-    made = function_text(f, name, parameters(dtype), linkage="")
-    return FunctionText(made.text, called)
+        called[pack_name(dtype, width)] = pack_function(dtype, width, tile.lanes)
+    name = gemm_name(dtype, pairs)
+    made = function_ir(f, name, gemm_parameters(dtype), linkage="")
+    return FunctionIR(made.text, called)
 
 
-def name_of_gemm(dtype, pairs=False):
+def gemm_name(dtype, pairs=False):
     """Return the name of the function for a dtype."""
-    return f"gemm_{short_name(dtype)}{'_pairs' * pairs}"
+    return f"gemm_{short_dtype_name(dtype)}{'_pairs' * pairs}"
 
 
-@made_once
-def library(dtype, target, pairs=False):
-    """Return the machine code of `function`, which stays as long as the process."""
-    made = module_text([function(dtype, target, pairs=pairs)])
+@memoize
+def gemm_library(dtype, target, pairs=False):
+    """Return the machine code of `gemm_function`; it stays as long as the process."""
+    made = module_ir([gemm_function(dtype, target, pairs=pairs)])
     return TargetLibrary(made, target)
 
 
-def address(dtype, target, pairs=False):
-    """Return the address of the machine code of `function`."""
-    engine = library(dtype, target, pairs).engine
-    return engine.get_function_address(name_of_gemm(dtype, pairs))
+def gemm_address(dtype, target, pairs=False):
+    """Return the address of the machine code of `gemm_function`."""
+    engine = gemm_library(dtype, target, pairs).engine
+    return engine.get_function_address(gemm_name(dtype, pairs))

@@ -16,47 +16,65 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.numerics import free_axes, product, sizes, to_real, wide
+from minijax.arrays.numerics import (
+    lhs_free_axes,
+    matmul_impl,
+    real_dtype_of,
+    sizes_of_axes,
+    sum_accumulator_dtype,
+)
 from minijax.jitting.stages import FLOPS
 from minijax.kernels.builder import (
     Buffer,
+    ComplexNode,
     KernelBuilder,
-    Pair,
     View,
-    parts,
-    permuted,
-    reshaped,
-    sliced,
-    stretched,
+    broadcast_view,
+    real_and_imag_views,
+    reshape_view,
+    slice_view,
+    transpose_view,
 )
 from minijax.kernels.ir import Affine, Guard, sha256
 from minijax.kernels.lowering import (
     StepKind,
-    array_of,
-    cost_of_moving,
+    array_from_view,
+    copy_cost,
     kernel_rules,
     step_kinds,
 )
-from minijax.llvm.compiler import make_known
-from minijax.llvm.instructions import type_of
-from minijax.matmul.gemm import address, name_of_gemm, parameters, workspace
-from minijax.matmul.packing import reckon
+from minijax.llvm.compiler import add_symbol
+from minijax.llvm.instructions import llvm_type
+from minijax.matmul.gemm import (
+    gemm_address,
+    gemm_name,
+    gemm_parameters,
+    packed_panel_bytes,
+)
+from minijax.matmul.packing import emit_int_op
 
 # Matrix products as steps of a program: which are kernels, and which are not.
 
 # Products of matrices with at most so many multiplications are kernels.
-SMALL = 16**3
-SHORT = 8  # and so are those with sums of so few terms: packing would cost as much
+MIN_GEMM_SIZE = 16**3
+MIN_GEMM_DEPTH = (
+    8  # and so are those with sums of so few terms: packing would cost as much
+)
 # And so are those with so few rows, or so few columns that stay near the core, and so
 # many numbers of the other operand: it is read once, as it lies.
-FEW_ROWS, FEW_COLUMNS, NEAR, MANY = 16, 32, 2**13, 2**16
-NARROW, SOME = 16, 2**12  # of float32, with so few columns, fewer are enough
-LEVELS = 6  # what it costs to add up the lanes of a vector; a multiply-add costs 1
-PAIR = np.dtype("int32")  # two terms of sums, of one of these dtypes:
-HALVES = "int8", "uint8", "int16"
+FEW_ROWS, FEW_COLUMNS, CACHE_ELEMENTS, MAX_SKINNY_ELEMENTS = 16, 32, 2**13, 2**16
+NARROW_COLUMNS, MIN_NARROW_ELEMENTS = (
+    16,
+    2**12,
+)  # of float32, with so few columns, fewer are enough
+LANE_SUM_COST = (
+    6  # what it costs to add up the lanes of a vector; a multiply-add costs 1
+)
+PAIR_DTYPE = np.dtype("int32")  # two terms of sums, of one of these dtypes:
+PAIRED_DTYPES = "int8", "uint8", "int16"
 
 
-class Product(NamedTuple):
+class Matmul(NamedTuple):
     """A step: ``out[..., i, j]`` is the sum of all ``lhs[..., i, k] * rhs[..., k, j]``.
 
     Attributes:
@@ -95,67 +113,67 @@ class Product(NamedTuple):
     @property
     def workspace(self):
         """How many bytes of memory it needs besides."""
-        return workspace(self.sizes, self.out.dtype)
+        return packed_panel_bytes(self.sizes, self.out.dtype)
 
     def __str__(self):
         return f"{self.out} = {self.lhs} @ {self.rhs}"
 
 
-def multiplied(program, step):
-    """Return a function of the memory that does a `Product`, as NumPy does it."""
+def matmul_runner(program, step):
+    """Return a function of the memory that does a `Matmul`, as NumPy does it."""
 
     def run(memory):
-        operands, out = (step.lhs, step.rhs), array_of(step.out, memory)
-        lhs, rhs = (array_of(view, memory) for view in operands)
+        operands, out = (step.lhs, step.rhs), array_from_view(step.out, memory)
+        lhs, rhs = (array_from_view(view, memory) for view in operands)
         with np.errstate(all="ignore"):
             if step.pairs:
-                out[...] = sum(map(np.matmul, halves_of(lhs), halves_of(rhs)))
+                out[...] = sum(map(np.matmul, split_halves(lhs), split_halves(rhs)))
             else:
-                out[...] = product(np, lhs, rhs)
+                out[...] = matmul_impl(np, lhs, rhs)
 
     return run
 
 
-def halves_of(x):
+def split_halves(x):
     """Return the low and the high halves of integers of 32 bits, in 32 bits."""
     return x << 16 >> 16, x >> 16
 
 
-def cost_of_product(step):
+def matmul_cost(step):
     """Return the costs of a product of matrices."""
     flops = 2 * math.prod(step.sizes) * (1 + step.pairs)
-    return Counter({FLOPS: flops}) + cost_of_moving(step)
+    return Counter({FLOPS: flops}) + copy_cost(step)
 
 
-step_kinds[Product] = StepKind(multiplied, cost_of_product)
+step_kinds[Matmul] = StepKind(matmul_runner, matmul_cost)
 
 
 def suits_a_kernel(aval, batch, m, n, k):
     """Whether a fold is as good as anything for a product of these sizes."""
-    thin = min(m, n) <= 2 or k <= SHORT or batch == 0
-    return thin or m * n * k <= SMALL or aval.dtype.kind == "b"
+    thin = min(m, n) <= 2 or k <= MIN_GEMM_DEPTH or batch == 0
+    return thin or m * n * k <= MIN_GEMM_SIZE or aval.dtype.kind == "b"
 
 
 def multiply(lowering, eqn, lhs, rhs):
     """Add the steps of a ``dot_general``; return the view of its result."""
     (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
-    lhs_free = free_axes(len(lhs.shape), lhs_sum, lhs_batch)
-    rhs_free = free_axes(len(rhs.shape), rhs_sum, rhs_batch)
+    lhs_free = lhs_free_axes(len(lhs.shape), lhs_sum, lhs_batch)
+    rhs_free = lhs_free_axes(len(rhs.shape), rhs_sum, rhs_batch)
     groups = [
-        sizes(lhs.shape, lhs_batch),
-        sizes(lhs.shape, lhs_free),
-        sizes(rhs.shape, rhs_free),
-        sizes(lhs.shape, lhs_sum),
+        sizes_of_axes(lhs.shape, lhs_batch),
+        sizes_of_axes(lhs.shape, lhs_free),
+        sizes_of_axes(rhs.shape, rhs_free),
+        sizes_of_axes(lhs.shape, lhs_sum),
     ]
-    lhs = permuted(lhs, (*lhs_batch, *lhs_free, *lhs_sum))
-    rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
+    lhs = transpose_view(lhs, (*lhs_batch, *lhs_free, *lhs_sum))
+    rhs = transpose_view(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
     aval = eqn.outvars[0].aval
     batch, m, n, k = map(math.prod, groups)
     tall = m * k >= fewest(n, lhs, rhs) and lhs.strides[-1:] == (1,)
-    across = n <= FEW_COLUMNS and k * n <= NEAR and rhs.strides[-1:] == (1,)
+    across = n <= FEW_COLUMNS and k * n <= CACHE_ELEMENTS and rhs.strides[-1:] == (1,)
     along = is_along(n, k)
-    flat = m <= FEW_ROWS and k * n >= MANY and rhs.strides[-1:] == (1,)
-    if tall and along and 1 < n < m // 4 and k > SHORT and not groups[0]:
+    flat = m <= FEW_ROWS and k * n >= MAX_SKINNY_ELEMENTS and rhs.strides[-1:] == (1,)
+    if tall and along and 1 < n < m // 4 and k > MIN_GEMM_DEPTH and not groups[0]:
         rhs = with_terms_close(lowering, rhs, len(groups[3]))
     tall = tall and (along or across)
     if tall or flat or suits_a_kernel(aval, batch, m, n, k):
@@ -165,8 +183,8 @@ def multiply(lowering, eqn, lhs, rhs):
 
 def fewest(n, lhs, rhs):
     """Return how many numbers of a left operand are enough to read it as it lies."""
-    narrow = n <= NARROW and lhs.dtype == rhs.dtype == np.float32
-    return SOME if narrow else MANY
+    narrow = n <= NARROW_COLUMNS and lhs.dtype == rhs.dtype == np.float32
+    return MIN_NARROW_ELEMENTS if narrow else MAX_SKINNY_ELEMENTS
 
 
 def is_along(n, k):
@@ -176,7 +194,7 @@ def is_along(n, k):
     columns, and a multiply-add for each term.
     """
     vectors = 4 * math.ceil(k / 64) if k > 64 else math.ceil(k / 16)
-    return n * (vectors + LEVELS) <= k
+    return n * (vectors + LANE_SUM_COST) <= k
 
 
 def with_terms_close(lowering, rhs, summed):
@@ -187,8 +205,8 @@ def with_terms_close(lowering, rhs, summed):
     if rhs.strides[summed - 1] == 1:
         return rhs
     order = (*range(summed, len(rhs.shape)), *range(summed))
-    columns = permuted(rhs, order)
-    return permuted(lowering.copy(columns), tuple(np.argsort(order)))
+    columns = transpose_view(rhs, order)
+    return transpose_view(lowering.copy(columns), tuple(np.argsort(order)))
 
 
 kernel_rules[lax.dot_general_p] = multiply
@@ -197,11 +215,11 @@ kernel_rules[lax.dot_general_p] = multiply
 def folded(lowering, aval, groups, lhs, rhs):
     """Add a kernel: the sum of products, along the last axes."""
     batch, rows, columns, summed = map(len, groups)
-    shape, dtype = sum(groups, ()), wide(aval.dtype)
+    shape, dtype = sum(groups, ()), sum_accumulator_dtype(aval.dtype)
     first, last = range(batch + rows), range(batch + rows + columns, len(shape))
     middle = range(batch + rows, batch + rows + columns)
-    lhs = stretched(lhs, shape, (*first, *last))
-    rhs = stretched(rhs, shape, (*range(batch), *last, *middle))
+    lhs = broadcast_view(lhs, shape, (*first, *last))
+    rhs = broadcast_view(rhs, shape, (*range(batch), *last, *middle))
     k = KernelBuilder("dot_general", shape)
     x, y = k.convert(k.load(lhs), dtype), k.convert(k.load(rhs), dtype)
     if dtype.kind == "b":
@@ -212,18 +230,24 @@ def folded(lowering, aval, groups, lhs, rhs):
 
 
 def stepped(lowering, aval, groups, lhs, rhs):
-    """Add a `Product`, and what makes its operands matrices, of pairs or one dtype."""
-    pairs, dtype = are_short(aval, lhs, rhs), wide(aval.dtype)
-    lhs, rhs = (in_memory(lowering, x, x.dtype if pairs else dtype) for x in (lhs, rhs))
+    """Add a `Matmul`, and what makes its operands matrices, of pairs or one dtype."""
+    pairs, dtype = are_short(aval, lhs, rhs), sum_accumulator_dtype(aval.dtype)
+    lhs, rhs = (
+        materialize(lowering, x, x.dtype if pairs else dtype) for x in (lhs, rhs)
+    )
     lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
     if pairs:
-        lhs, rhs, dtype = paired(lowering, lhs, -1), paired(lowering, rhs, -2), PAIR
+        lhs, rhs, dtype = (
+            interleave_rows(lowering, lhs, -1),
+            interleave_rows(lowering, rhs, -2),
+            PAIR_DTYPE,
+        )
     out = lowering.allocate(ShapedArray((*lhs.shape[:-1], rhs.shape[-1]), dtype))
     if dtype.kind == "c":
         complex_product(lowering, lhs, rhs, out)
     else:
-        lowering.steps.append(Product(lhs, rhs, out, pairs))
-    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
+        lowering.steps.append(Matmul(lhs, rhs, out, pairs))
+    return materialize(lowering, reshape_view(out, aval.shape), aval.dtype)
 
 
 def as_matrices(lowering, groups, lhs, rhs):
@@ -238,13 +262,13 @@ def matrices(groups, lhs, rhs):
     """Return the operands as matrices, with one axis of batches if possible."""
     batch, (m, n, k) = groups[0], map(math.prod, groups[1:])
     for axes in [(math.prod(batch),), batch] if batch else [()]:
-        views = reshaped(lhs, (*axes, m, k)), reshaped(rhs, (*axes, k, n))
+        views = reshape_view(lhs, (*axes, m, k)), reshape_view(rhs, (*axes, k, n))
         if None not in views:
             break
     return views
 
 
-def in_memory(lowering, view, dtype):
+def materialize(lowering, view, dtype):
     """Return the view of an array in a buffer and in a dtype."""
     if isinstance(view.source, Buffer) and view.dtype == dtype:
         return view
@@ -255,91 +279,91 @@ def in_memory(lowering, view, dtype):
 
 def complex_product(lowering, lhs, rhs, out):
     """Add four products of real and imaginary parts, and what joins them."""
-    aval = ShapedArray(out.shape, to_real(out.dtype))
-    (a, b), (c, d) = parts(lhs), parts(rhs)
+    aval = ShapedArray(out.shape, real_dtype_of(out.dtype))
+    (a, b), (c, d) = real_and_imag_views(lhs), real_and_imag_views(rhs)
     pairs = (a, c), (b, d), (a, d), (b, c)
-    products = [Product(*pair, lowering.allocate(aval)) for pair in pairs]
+    products = [Matmul(*pair, lowering.allocate(aval)) for pair in pairs]
     lowering.steps += products
     k = KernelBuilder("complex", out.shape)
     ac, bd, ad, bc = [product.out for product in products]
     real, imag = k.sub(k.load(ac), k.load(bd)), k.add(k.load(ad), k.load(bc))
-    lowering.run(k, (out, Pair(real, imag)))
+    lowering.run(k, (out, ComplexNode(real, imag)))
 
 
 def are_short(aval, *operands):
     """Return whether a product is the same if its operands have 16 bits."""
     result = aval.dtype
-    fit = HALVES if result.itemsize > 2 else (*HALVES, "uint16")
+    fit = PAIRED_DTYPES if result.itemsize > 2 else (*PAIRED_DTYPES, "uint16")
     whole = result.kind in "iu" and result.itemsize <= 4
     return whole and all(x.dtype.name in fit for x in operands)
 
 
-def paired(lowering, view, axis):
+def interleave_rows(lowering, view, axis):
     """Add a kernel that puts two neighbours along an axis, the last one alone, into
     each number; return the view of the numbers."""
     size, shape, steps = view.shape[axis], [*view.shape], [1] * len(view.shape)
     shape[axis], steps[axis] = -(-size // 2), 2
     k = KernelBuilder("pairs", shape)
     second = Guard(Affine(1, tuple(step - 1 and 2 for step in steps)), size)
-    low = sliced(view, [0] * len(shape), shape, steps)
+    low = slice_view(view, [0] * len(shape), shape, steps)
     high = low._replace(offset=low.offset + view.strides[axis])
     low, high = k.load(low), k.load(high, (second,) * (size % 2))
-    low = k.apply("and", k.convert(low, PAIR), 2**16 - 1)
-    high = k.shift_left(k.convert(high, PAIR), 16)
-    aval = ShapedArray(tuple(shape), PAIR)
+    low = k.apply("and", k.convert(low, PAIR_DTYPE), 2**16 - 1)
+    high = k.shift_left(k.convert(high, PAIR_DTYPE), 16)
+    aval = ShapedArray(tuple(shape), PAIR_DTYPE)
     return lowering.launch(k, k.apply("or", low, high), aval)
 
 
 # Calls of the function for matrix products from the text of other functions.
 
 
-def signature(dtype):
+def gemm_signature(dtype):
     """Return the types of the function's parameters, as LLVM writes them."""
-    return ", ".join(kind for kind, _ in parameters(dtype))
+    return ", ".join(kind for kind, _ in gemm_parameters(dtype))
 
 
-def write_call(f, step, buffers, space, callee=None):
-    """Write the calls that do a `Product`: one for the last axis of batches.
+def emit_gemm_calls(f, step, buffers, space, callee=None):
+    """Write the calls that do a `Matmul`: one for the last axis of batches.
 
     Args:
-      f: the `LLVMFunction`.
-      step: the `Product`.
+      f: the `FunctionBuilder`.
+      step: the `Matmul`.
       buffers: the addresses of the buffers of lhs, rhs and out, as ``i8*``.
       space: the address of the step's workspace, as ``i8*``.
       callee: what is called; by default, the function by its name.
     """
-    kind, views = type_of(step.out.dtype), (step.lhs, step.rhs, step.out)
+    kind, views = llvm_type(step.out.dtype), (step.lhs, step.rhs, step.out)
     addresses = [f.cast("i8", buffer, kind) for buffer in buffers]
     starts = [f.at(kind, *pair) for pair in zip(addresses, [x.offset for x in views])]
     dtype = step.out.dtype
-    name = callee or name_of_gemm(dtype, step.pairs)
-    call = functools.partial(write_one, f, name, dtype, space)
-    write_calls(f, step, starts, 0, call)
+    name = callee or gemm_name(dtype, step.pairs)
+    call = functools.partial(emit_gemm_call, f, name, dtype, space)
+    emit_calls(f, step, starts, 0, call)
 
 
-def write_one(f, name, dtype, space, numbers):
+def emit_gemm_call(f, name, dtype, space, numbers):
     """Write one call: numbers are sizes, addresses and distances."""
-    kinds, _ = zip(*parameters(dtype))
+    kinds, _ = zip(*gemm_parameters(dtype))
     f.call("void", name, *zip(kinds, (*numbers, space)), own=True)
 
 
-def write_calls(f, step, starts, axis, call):
+def emit_calls(f, step, starts, axis, call):
     """Write a loop over each axis of batches but the last one, and the call in it."""
-    views, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
+    views, kind = (step.lhs, step.rhs, step.out), llvm_type(step.out.dtype)
     *batch, _, _ = step.out.shape
     if axis + 1 >= len(batch):
-        return call(arguments(step, starts))
+        return call(gemm_arguments(step, starts))
 
     def turn(index, _):
-        distances = [reckon(f, "mul", index, x.strides[axis]) for x in views]
+        distances = [emit_int_op(f, "mul", index, x.strides[axis]) for x in views]
         inner = [f.at(kind, *pair) for pair in zip(starts, distances)]
-        write_calls(f, step, inner, axis + 1, call)
+        emit_calls(f, step, inner, axis + 1, call)
         return []
 
     return f.loop(batch[axis], [], turn)
 
 
-def arguments(step, starts):
+def gemm_arguments(step, starts):
     """Return the arguments of a call but the last: sizes, addresses, distances."""
     *batch, m, n = step.out.shape
     sizes = [1, *batch, m, n, step.lhs.shape[-1]][-4:]
@@ -348,22 +372,22 @@ def arguments(step, starts):
     return sizes[:-1]  # the columns of out lie side by side
 
 
-def known_product(f, step):
-    """Return the name of the function for a `Product`, which is in no program."""
+def runtime_gemm(f, step):
+    """Return the name of the function for a `Matmul`, which is in no program."""
     target, (dtype, pairs) = f.program.target, (step.out.dtype, step.pairs)
     which = sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{name_of_gemm(dtype, pairs)}_{which}"
-    make_known(name, address(dtype, target, pairs))
-    f.declare(f"declare void @{name}({signature(dtype)})")
+    name = f"{gemm_name(dtype, pairs)}_{which}"
+    add_symbol(name, gemm_address(dtype, target, pairs))
+    f.declare(f"declare void @{name}({gemm_signature(dtype)})")
     return name
 
 
-def write_product_step(f, step):
+def emit_matmul(f, step):
     """Write the call of the function for matrix products."""
-    name = known_product(f, step)
+    name = runtime_gemm(f, step)
     buffers = [f.address(buffer) for buffer in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, buffers, f.offset("%arena", space), name)
+    emit_gemm_calls(f, step, buffers, f.offset("%arena", space), name)
 
 
-step_kinds.write_by(Product, write_product_step)
+step_kinds.write_by(Matmul, emit_matmul)

@@ -7,18 +7,18 @@ import math
 from typing import NamedTuple
 
 from minijax.jitting.stages import nbytes
-from minijax.kernels.loop_nests import Kernel, Node, needed
+from minijax.kernels.loop_nests import Kernel, Node, backward_slice
 
 # Kernels with an operand and a result in one buffer: one parameter, and one sweep.
 
 
-def parameters_of(step, buffer):
+def parameters_of_buffer(step, buffer):
     """Return the parameters of a launch's kernel that a buffer stands for."""
     pairs = zip(step.kernel.parameters, step.buffers)
     return [parameter for parameter, owner in pairs if owner is buffer]
 
 
-def in_one_buffer(launch, pairs):
+def alias_launch_buffers(launch, pairs):
     """Return a `Launch` that finds operands where it puts results.
 
     Args:
@@ -26,7 +26,7 @@ def in_one_buffer(launch, pairs):
       pairs: pairs of buffers, of an operand and of the result that takes its place.
     """
     kernel, new = launch.kernel, {}
-    firsts = [[parameters_of(launch, x)[0] for x in pair] for pair in pairs]
+    firsts = [[parameters_of_buffer(launch, x)[0] for x in pair] for pair in pairs]
     parameters = dict(firsts)
     for node in kernel.nodes:
         detail = node.detail
@@ -42,7 +42,7 @@ def in_one_buffer(launch, pairs):
     return launch._replace(kernel=kernel, buffers=[*buffers])
 
 
-def apart(places):
+def places_are_disjoint(places):
     """Return whether places never meet: the same strides, from different offsets."""
     strides = {place.strides for place in places}
     if len(strides) != 1:
@@ -51,7 +51,7 @@ def apart(places):
     return len({place.offset % step if step else 0 for place in places}) == len(places)
 
 
-def in_one_sweep(kernel, loads, stores):
+def is_single_pass(kernel, loads, stores):
     """Return whether all that depends on `loads` is stored in the loops of `stores`.
 
     Those are stores along the same axes that wait for the same folds; and the folds of
@@ -73,13 +73,13 @@ def in_one_sweep(kernel, loads, stores):
 
 def folds_before(node):
     """Return the folds that a node depends on."""
-    return frozenset(node for node in needed([node]) if node.op == "fold")
+    return frozenset(node for node in backward_slice([node]) if node.op == "fold")
 
 
 # Places of buffers; the ends of a program, and what may be in a result's memory.
 
 
-class Place(NamedTuple):
+class BufferLocation(NamedTuple):
     """The memory of a buffer.
 
     Attributes:
@@ -95,11 +95,11 @@ class Place(NamedTuple):
         return f"{self.kind} {self.number}"
 
 
-class ResultMemory:
+class ResultReuse:
     """Memory of a result, in which other buffers may be before the result is written.
 
     Attributes:
-      place: the `Place`.
+      place: the `BufferLocation`.
       result: the buffer of the result.
       written: number of the step that first writes the result.
       in_use: number of the last step that needs another buffer there; -1 for none.
@@ -111,33 +111,35 @@ class ResultMemory:
 
 
 def place_result(p, buffer, place):
-    """Place a result; return its `ResultMemory`."""
-    memory = ResultMemory(place, buffer, p.lives[buffer].start)
+    """Place a result; return its `ResultReuse`."""
+    memory = ResultReuse(place, buffer, p.lives[buffer].start)
     p.places[buffer], p.results[place] = place, memory
     p.of_size[nbytes(buffer)].append(memory)
     return memory
 
 
-def share(p, memory, buffer):
+def share_result_memory(p, memory, buffer):
     """Note that a buffer has the memory of a result before the result is written."""
     memory.in_use = p.lives[buffer].end
     if memory.in_use == memory.written:
         p.in_place[memory.written].append((buffer, memory.result))
 
 
-def place_ends(p, donated):
+def assign_program_io(p, donated):
     """Place the inputs, the constants and the results of a program."""
     inputs, constants = p.program.inputs, [buffer for buffer, _ in p.program.constants]
     for kind, ends in (("input", inputs), ("constant", constants)):
-        p.places.update((buffer, Place(kind, i)) for i, buffer in enumerate(ends))
+        p.places.update(
+            (buffer, BufferLocation(kind, i)) for i, buffer in enumerate(ends)
+        )
     free = [inputs[i] for i, given in enumerate(donated) if given]
     for number, buffer in enumerate(p.program.outputs):
         if buffer not in p.places:
             taken = next((old for old in free if may_take(p, old, buffer)), None)
-            place = p.places.get(taken, Place("output", number))
+            place = p.places.get(taken, BufferLocation("output", number))
             memory = place_result(p, buffer, place)
             if taken is not None:
-                share(p, memory, taken)
+                share_result_memory(p, memory, taken)
                 free = [old for old in free if old is not taken]
 
 
@@ -147,12 +149,12 @@ def may_take(p, old, result):
     return alike and old not in p.program.outputs and p.may_replace(result, old)
 
 
-def is_ours(p, place):
+def is_writable(p, place):
     """Return whether a place is memory that steps may write to."""
     return place in p.results or (place is not None and place.kind == "arena")
 
 
-def leaves_in_time(p, buffer, place):
+def dies_before_write(p, buffer, place):
     """Return whether a buffer has ended in a place when a result is written there."""
     memory = p.results.get(place)
     return memory is None or p.may_replace(memory.result, buffer)

@@ -14,25 +14,25 @@ from sys import getrefcount
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asbuffer, computations
+from minijax.arrays.array import ArrayImpl, asbuffer, eval_rules
 from minijax.arrays.dtypes import config
-from minijax.errors import givers, out_of_memory
+from minijax.errors import memory_reclaimers, out_of_memory_error
 from minijax.fusion.fusion_pass import fuse
-from minijax.jitting.compilation import backends, dialects
+from minijax.jitting.compilation import backends, text_formats
 from minijax.jitting.stages import nbytes
 from minijax.kernels.lowering import Evaluate, as_bytes, jaxpr_passes, lower
 from minijax.llvm.codegen import LLVMProgram
 from minijax.llvm.compiler import object_code
-from minijax.memory.aliasing import Place
+from minijax.memory.aliasing import BufferLocation
 from minijax.memory.buffer_assignment import (
     ALIGNMENT,
-    captured,
-    lifetimes,
+    captured_buffers,
+    live_ranges,
     may_overwrite,
     memory_stats,
-    plan,
+    plan_memory,
 )
-from minijax.rematerialization.caching import cache_by_object
+from minijax.rematerialization.caching import weakref_cache
 
 # A check of memory plans: nothing is written over while a step needs it.
 
@@ -54,7 +54,7 @@ class Contents:
         program = plan.program
         for buffer in [*program.inputs, *[buffer for buffer, _ in program.constants]]:
             self.found[buffer] = self.stretch(buffer)
-        self.outside = {*captured(program)}
+        self.outside = {*captured_buffers(program)}
 
     def stretch(self, buffer):
         """Return the memory of a buffer."""
@@ -94,7 +94,7 @@ def check_plan(plan):
     The steps are played through, with the names of buffers in place of numbers: each
     operand has to be there when a step needs it, and the results in the end.
     """
-    for buffer in lifetimes(plan.program):
+    for buffer in live_ranges(plan.program):
         if buffer not in plan.places:
             raise PlanError(f"{buffer} has no place")
     _play(plan)
@@ -144,46 +144,52 @@ def _write(memory, number, step):
 
 def _permit(plan, buffer, part):
     """Raise if memory is not ours to write to."""
-    allowed = {Place("input", i) for i, given in enumerate(plan.donated) if given}
-    if isinstance(part, Place) and part.kind != "output" and part not in allowed:
+    allowed = {
+        BufferLocation("input", i) for i, given in enumerate(plan.donated) if given
+    }
+    if (
+        isinstance(part, BufferLocation)
+        and part.kind != "output"
+        and part not in allowed
+    ):
         raise PlanError(f"{buffer} is written into {part}, which is not ours")
 
 
 # A recycling allocator: memory for results, used again when no object holds it.
 
-LARGE, HUGE_PAGE = 4 * 2**20, 2 * 2**20
+HUGE_PAGE_THRESHOLD, HUGE_PAGE = 4 * 2**20, 2 * 2**20
 
 
-class Heap(bytearray):
+class HeapBlock(bytearray):
     """A block of memory; its numbers begin at `offset`."""
 
 
-class Pages(mmap.mmap):
+class HugePageBlock(mmap.mmap):
     """A large block of memory, in large pages if the system has them."""
 
 
-def block(size):
+def allocate_block(size):
     """Return new memory with room for `size` bytes at an aligned address."""
-    if size >= LARGE and hasattr(mmap, "MAP_PRIVATE"):
+    if size >= HUGE_PAGE_THRESHOLD and hasattr(mmap, "MAP_PRIVATE"):
         flags, alignment = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, HUGE_PAGE
-        memory = Pages(-1, size + alignment, flags=flags)
+        memory = HugePageBlock(-1, size + alignment, flags=flags)
         with suppress(AttributeError, OSError):  # it is a wish, and not always known
             memory.madvise(mmap.MADV_HUGEPAGE)
     else:
-        memory, alignment = Heap(size + ALIGNMENT), ALIGNMENT
+        memory, alignment = HeapBlock(size + ALIGNMENT), ALIGNMENT
     memory.offset = -np.frombuffer(memory, np.uint8).ctypes.data % alignment
     return memory
 
 
 def _holders():
-    thing = Heap()
+    thing = HeapBlock()
     return getrefcount(thing)
 
 
 ALONE = _holders()  # what Python counts if one variable holds an object
 
 
-class Pool:
+class BlockPool:
     """Blocks of memory by size; those that no other object holds are given out again.
 
     Args:
@@ -221,10 +227,10 @@ class Pool:
 
     def _new(self, size):
         try:
-            return block(size)
+            return allocate_block(size)
         except (MemoryError, OSError):
             self.clear()  # what no object holds goes back to the system
-            return block(size)
+            return allocate_block(size)
 
     def _worth_keeping(self, memory, size):
         """Return whether there is much room, or an earlier block is missed by now."""
@@ -282,16 +288,16 @@ def _count(value):
     return count
 
 
-pool = Pool()
-cache_by_object()[pool] = pool  # `clear_caches` clears it
-givers.append(pool.clear)
+pool = BlockPool()
+weakref_cache()[pool] = pool  # `clear_caches` clears it
+memory_reclaimers.append(pool.clear)
 config.define(
     "minijax_kept_memory", os.environ.get("MINIJAX_KEPT_MEMORY", 2**28), _count,
     told=lambda limits: pool.resize(limits),
 )  # fmt: skip
 
 
-def empty(shape, dtype):
+def pooled_empty(shape, dtype):
     """Return an array with arbitrary numbers, whose memory may have been used before.
 
     Args:
@@ -307,7 +313,7 @@ def empty(shape, dtype):
 NO_BYTES = np.empty(0, np.uint8)
 
 
-def scratch(size):
+def scratch_bytes(size):
     """Return an array of so many bytes."""
     if not size:
         return NO_BYTES
@@ -320,10 +326,10 @@ def array_in_pool(what, shape, dtype):
         memory = pool.take(math.prod(shape) * dtype.itemsize)
         return np.ndarray(shape, dtype, memory, memory.offset)
     except (MemoryError, OSError, OverflowError, ValueError) as error:
-        raise out_of_memory(what, shape, dtype) from error
+        raise out_of_memory_error(what, shape, dtype) from error
 
 
-def exclusive(x):
+def is_sole_owner(x):
     """Return whether no object but the array `x` can see its numbers.
 
     No other array shares them, and NumPy has no view of them.
@@ -335,18 +341,18 @@ def exclusive(x):
         if getrefcount(buffer) != ALONE + 1:
             return False
         buffer = buffer.base
-    return buffer is None or isinstance(buffer, Heap | Pages)
+    return buffer is None or isinstance(buffer, HeapBlock | HugePageBlock)
 
 
-def given(x):
+def donated_buffer(x):
     """Return a buffer with the numbers of `x` that may be written to.
 
     That is the buffer of `x` if no other object can see it, and a copy otherwise.
     """
     if not isinstance(x, ArrayImpl):
         return asbuffer(x)  # a copy
-    if not exclusive(x):
-        buffer = empty(x.shape, x.dtype)
+    if not is_sole_owner(x):
+        buffer = pooled_empty(x.shape, x.dtype)
         buffer[...] = x._buffer
         return buffer
     if isinstance(x._buffer.base, np.ndarray):
@@ -358,7 +364,7 @@ def given(x):
 # Programs run step by step, in memory that was planned.
 
 
-class CallMemory(dict):
+class PlannedAllocations(dict):
     """The memory of one call: bytes by buffers, where a plan says.
 
     What a step hands to the programs in it has no place in a plan; it is where it was
@@ -395,17 +401,17 @@ class CallMemory(dict):
             self[buffer] = data
 
 
-def offsets_of(plan, start=0):
+def arena_offsets(plan, start=0):
     """Return offsets in the arena, by buffers, those of programs in steps included."""
     places = plan.places.items()
     found = {buffer: start + at for buffer, (kind, at) in places if kind == "arena"}
     for number, inner in plan.nested.items():
         for each in inner:
-            found |= offsets_of(each, start + plan.blocks.get(number, 0))
+            found |= arena_offsets(each, start + plan.blocks.get(number, 0))
     return found
 
 
-class Copies:
+class CopiedAllocations:
     """Memory of which copies are shown: to callbacks, which may keep what they get."""
 
     def __init__(self, memory):
@@ -418,7 +424,7 @@ class Copies:
         self.memory[buffer] = data
 
 
-def settled(array):
+def as_aligned(array):
     """Return an array whose numbers lie one after the other, at aligned addresses."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else array.copy()
@@ -446,18 +452,18 @@ class PlannedProgram(LLVMProgram):
     def __init__(self, closed, name="program", donated=()):
         self.donated = donated
         super().__init__(closed, name)
-        self.offsets = offsets_of(self.plan)
+        self.offsets = arena_offsets(self.plan)
 
     def lower(self, closed):
         """Return a program with the steps that the plan wants."""
-        self.plan = plan(fused_program(closed), self.donated)
+        self.plan = plan_memory(fused_program(closed), self.donated)
         return self.plan.planned
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
         run = super().prepare(step)
-        if isinstance(step, Evaluate) and step.eqn.primitive not in computations:
-            return lambda memory: run(Copies(memory))
+        if isinstance(step, Evaluate) and step.eqn.primitive not in eval_rules:
+            return lambda memory: run(CopiedAllocations(memory))
         return run
 
     def memory_analysis(self):
@@ -468,7 +474,7 @@ class PlannedProgram(LLVMProgram):
         """Return the list of results."""
         outputs, arrays = self.lowered.outputs, self.arrays(args)
         found = {buffer: as_bytes(array) for buffer, array in arrays.items()}
-        memory = CallMemory(found, self.offsets, scratch(self.plan.arena))
+        memory = PlannedAllocations(found, self.offsets, scratch_bytes(self.plan.arena))
         for step in self.steps:
             step(memory)
         return [
@@ -479,12 +485,12 @@ class PlannedProgram(LLVMProgram):
     def arrays(self, args):
         """Return NumPy arrays for all buffers but those in the arena."""
         pairs = zip(args, self.plan.donated)
-        inputs = [given(x) if ours else asbuffer(x) for x, ours in pairs]
-        found = dict(zip(self.lowered.inputs, map(settled, inputs)))
+        inputs = [donated_buffer(x) if ours else asbuffer(x) for x, ours in pairs]
+        found = dict(zip(self.lowered.inputs, map(as_aligned, inputs)))
         found |= self.constants
         for buffer, aval in zip(self.lowered.outputs, self.out_avals):
             if self.plan.places[buffer].kind == "output" and buffer not in found:
-                found[buffer] = empty(aval.shape, aval.dtype)
+                found[buffer] = pooled_empty(aval.shape, aval.dtype)
         ends = self.lowered.inputs, self.lowered.outputs
         for buffer, (kind, number) in self.plan.places.items():
             if kind in ("input", "output"):
@@ -502,6 +508,6 @@ PlannedProgram.dialects = LLVMProgram.dialects | {
     "llvm": lambda program: program.text,
 }
 backends["planned"] = PlannedProgram
-dialects["memory"] = lambda closed, _, donated: str(
-    plan(fused_program(closed), donated)
+text_formats["memory"] = lambda closed, _, donated: str(
+    plan_memory(fused_program(closed), donated)
 )

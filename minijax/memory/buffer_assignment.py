@@ -11,21 +11,21 @@ from minijax.jitting.stages import CompiledMemoryStats, nbytes
 from minijax.kernels.ir import is_affine
 from minijax.kernels.lowering import Launch, LoweredProgram
 from minijax.memory.aliasing import (
-    Place,
-    apart,
-    in_one_buffer,
-    in_one_sweep,
-    is_ours,
-    leaves_in_time,
-    parameters_of,
-    place_ends,
-    share,
+    BufferLocation,
+    alias_launch_buffers,
+    assign_program_io,
+    dies_before_write,
+    is_single_pass,
+    is_writable,
+    parameters_of_buffer,
+    places_are_disjoint,
+    share_result_memory,
 )
 
 # Liveness analysis: from when until when the buffers of a program are needed.
 
 
-class Lifetime(NamedTuple):
+class LiveRange(NamedTuple):
     """The steps between which a buffer holds something that is needed.
 
     Attributes:
@@ -38,24 +38,24 @@ class Lifetime(NamedTuple):
     end: int
 
 
-def lifetimes(program):
-    """Return the `Lifetime` of each buffer of a program.
+def live_ranges(program):
+    """Return the `LiveRange` of each buffer of a program.
 
     Those of the programs within its steps have lifetimes of their own.
     """
     given = [*program.inputs, *[buffer for buffer, _ in program.constants]]
-    found = dict.fromkeys(given, Lifetime(-1, -1))
+    found = dict.fromkeys(given, LiveRange(-1, -1))
     for number, step in enumerate(program.steps):
         for buffer in [*step.reads, *step.writes]:
-            first = found.get(buffer, Lifetime(number, number))
+            first = found.get(buffer, LiveRange(number, number))
             found[buffer] = first._replace(end=number)
     for buffer in program.outputs:
-        first = found.get(buffer, Lifetime(-1, -1))
+        first = found.get(buffer, LiveRange(-1, -1))
         found[buffer] = first._replace(end=len(program.steps))
     return found
 
 
-def captured(program):
+def captured_buffers(program):
     """Return the buffers of others that a program within a step reads."""
     own = {*program.inputs, *[buffer for buffer, _ in program.constants]}
     own.update(buffer for step in program.steps for buffer in step.writes)
@@ -65,9 +65,9 @@ def captured(program):
 
 def temporaries(program):
     """Return the buffers that are neither inputs, nor constants, nor outputs."""
-    known = {*program.inputs, *program.outputs, *captured(program)}
+    known = {*program.inputs, *program.outputs, *captured_buffers(program)}
     known.update(buffer for buffer, _ in program.constants)
-    return [buffer for buffer in lifetimes(program) if buffer not in known]
+    return [buffer for buffer in live_ranges(program) if buffer not in known]
 
 
 # Memory handed out before it exists: offsets in an arena.
@@ -75,7 +75,7 @@ def temporaries(program):
 ALIGNMENT = 64
 
 
-def rounded(nbytes):
+def align_up(nbytes):
     """Return a number of bytes rounded up to a multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
@@ -93,7 +93,7 @@ class Arena:
 
     def take(self, nbytes):
         """Return the offset of a stretch: in the smallest gap that is large enough."""
-        nbytes, gaps = rounded(nbytes), self.gaps.items()
+        nbytes, gaps = align_up(nbytes), self.gaps.items()
         fitting = [(end - at, at) for at, end in gaps if end - at >= nbytes]
         last = next((at for at, end in gaps if end == self.size), self.size)
         start = min(fitting)[1] if fitting else last
@@ -105,7 +105,7 @@ class Arena:
 
     def give(self, start, nbytes):
         """Take a stretch back, and join it with the gaps beside it."""
-        end = start + rounded(nbytes)
+        end = start + align_up(nbytes)
         end = self.gaps.pop(end, end)
         start = next((at for at, stop in self.gaps.items() if stop == start), start)
         if end > start:
@@ -123,7 +123,7 @@ def may_overwrite(step, old, new):
     """
     if type(step) is not Launch or (old.dtype, old.size) != (new.dtype, new.size):
         return False
-    sources, targets = parameters_of(step, old), parameters_of(step, new)
+    sources, targets = parameters_of_buffer(step, old), parameters_of_buffer(step, new)
     if len(sources) != 1 or len(targets) != 1:
         return False
     usual = _element_by_element(step.kernel, sources[0], targets[0])
@@ -134,11 +134,11 @@ def _element_by_element(kernel, source, target):
     loads = [n for n in kernel.nodes if n.op == "load" and n.detail.parameter == source]
     stores = [store for store in kernel.stores if store.parameter == target]
     places = {store.place for store in stores}
-    if source.dtype != target.dtype or not loads or not apart(places):
+    if source.dtype != target.dtype or not loads or not places_are_disjoint(places):
         return False
     if any(x.detail.guards or x.detail.place not in places for x in loads):
         return False
-    return in_one_sweep(kernel, loads, stores)
+    return is_single_pass(kernel, loads, stores)
 
 
 # Buffer assignment as data: where the buffers of a program live.
@@ -152,8 +152,8 @@ class MemoryPlan:
       program: the `LoweredProgram`.
       steps: what is to be run, one for each of its steps; those that write over an
         operand have one parameter for both.
-      places: from buffers to `Place`. In the plan of a program within a step, only what
-        is neither its input nor its output has one; the step hands these in.
+      places: from buffers to `BufferLocation`. In the plan of a program within a step,
+        only what is neither its input nor its output has one; the step hands these in.
       arena: size in bytes of the memory for what is neither argument nor result.
       donated: for each input whether the steps write into its memory.
       in_place: from numbers of steps to pairs of buffers: an operand, and what is
@@ -186,7 +186,7 @@ class MemoryPlan:
 
 def print_plan(plan):
     """Return the text of a plan: a line for each buffer, by their lives."""
-    lives = sorted(lifetimes(plan.program).items(), key=lambda item: item[1].start)
+    lives = sorted(live_ranges(plan.program).items(), key=lambda item: item[1].start)
     over = {new: old for pairs in plan.in_place.values() for old, new in pairs}
     rows = [
         (str(x), str(plan.places[x]), _when(life, plan), _over(over.get(x)))
@@ -254,13 +254,13 @@ class Planning:
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
       arena: the `Arena`.
       ending: from numbers of steps to the buffers in the arena that end there.
-      results, of_size: the `ResultMemory` by places; and lists of them by sizes.
+      results, of_size: the `ResultReuse` by places; and lists of them by sizes.
     """
 
     def __init__(self, program, handed=(), may_overwrite=may_overwrite):
         self.program, self.handed = program, {*handed}
         self.may_overwrite = may_overwrite
-        self.lives = lifetimes(program)
+        self.lives = live_ranges(program)
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
         self.arena, self.ending = Arena(), defaultdict(set)
@@ -288,9 +288,9 @@ def over_an_operand(p, buffer, reads):
     number = p.lives[buffer].start
     for old in reads:
         place, used = p.places.get(old), [pair[0] for pair in p.in_place[number]]
-        if p.lives[old].end != number or old in used or not is_ours(p, place):
+        if p.lives[old].end != number or old in used or not is_writable(p, place):
             continue
-        if p.may_replace(buffer, old) and leaves_in_time(p, buffer, place):
+        if p.may_replace(buffer, old) and dies_before_write(p, buffer, place):
             p.in_place[number].append((old, buffer))
             p.ending[number].discard(old)
             return place
@@ -300,17 +300,17 @@ def over_an_operand(p, buffer, reads):
 def place_temporary(p, buffer, reads):
     """Return the place of a buffer that is written by a step which `reads` others."""
     if nbytes(buffer) == 0:
-        return Place("arena", 0)
+        return BufferLocation("arena", 0)
     place = over_an_operand(p, buffer, reads) or before_a_result(p, buffer)
-    place = place or Place("arena", p.arena.take(nbytes(buffer)))
+    place = place or BufferLocation("arena", p.arena.take(nbytes(buffer)))
     if place.kind == "arena":
         p.ending[p.lives[buffer].end].add(buffer)
     else:
-        share(p, p.results[place], buffer)
+        share_result_memory(p, p.results[place], buffer)
     return place
 
 
-def plan(program, donated=(), may_overwrite=may_overwrite):
+def plan_memory(program, donated=(), may_overwrite=may_overwrite):
     """Return the `MemoryPlan` of a program.
 
     Args:
@@ -319,7 +319,7 @@ def plan(program, donated=(), may_overwrite=may_overwrite):
       may_overwrite: a function of a step and two buffers, as ours for a core.
     """
     p = Planning(program, (), may_overwrite)
-    place_ends(p, donated)
+    assign_program_io(p, donated)
     return planned_steps(p)
 
 
@@ -333,7 +333,7 @@ def place_step(p, number, step):
     for buffer in p.ending.pop(number, ()):
         p.arena.give(p.places[buffer].number, nbytes(buffer))
     pairs = p.in_place[number]
-    return in_one_buffer(step, pairs) if pairs else step
+    return alias_launch_buffers(step, pairs) if pairs else step
 
 
 def planned_steps(p):
@@ -346,7 +346,7 @@ def planned_steps(p):
         steps=steps,
         places=p.places,
         arena=p.arena.size,
-        donated=tuple([Place("input", i) in p.results for i in inputs]),
+        donated=tuple([BufferLocation("input", i) in p.results for i in inputs]),
         in_place={number: pairs for number, pairs in p.in_place.items() if pairs},
         workspaces=p.workspaces,
         blocks=p.blocks,

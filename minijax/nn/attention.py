@@ -15,7 +15,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
-from minijax.nn.functions import attend, logsumexp
+from minijax.nn.functions import dot_product_attention_and_scores, logsumexp
 from minijax.typing import ArrayLike
 
 # Dot-product attention, with masks, windows and lengths.
@@ -105,7 +105,9 @@ def dot_product_attention(
     bias, allowed = (_by_group(x, K, N // K) for x in (bias, allowed))
     scale = 1 / np.sqrt(H) if scale is None else scale
     heads = query.reshape(B, T, K, N // K, H)
-    means, scores = attend(heads, key, value, bias, allowed, scale)
+    means, scores = dot_product_attention_and_scores(
+        heads, key, value, bias, allowed, scale
+    )
     if lengths[0] is not None:
         real = jnp.arange(T)[None, :] < lengths[0][:, None]
         means = means * real[:, :, None, None, None].astype(means.dtype)

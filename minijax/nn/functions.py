@@ -16,12 +16,12 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer, canonicalize_axis, size_along
+from minijax.arrays.numerics import canonicalize_axis, dim_size_along, operator_index
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.numpy.indexing import least
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike
 
 # Activation functions: what a network applies to each number between its layers.
@@ -43,7 +43,7 @@ def sigmoid(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.sigmoid``.
     """
-    return lax.logistic(arraylike("sigmoid", x))
+    return lax.logistic(as_arraylike("sigmoid", x))
 
 
 def silu(x: ArrayLike) -> Array:
@@ -51,7 +51,7 @@ def silu(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.silu``.
     """
-    z = arraylike("silu", x)
+    z = as_arraylike("silu", x)
     return z * sigmoid(z)
 
 
@@ -72,7 +72,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
     Reference: ``jax.nn.elu``.
     """
-    z = arraylike("elu", x)
+    z = as_arraylike("elu", x)
     # Where `x` is large, the branch that is not taken would have an infinite slope.
     safe = jnp.where(z > 0, 0.0, z)
     return jnp.where(z > 0, z, alpha * jnp.expm1(safe))
@@ -83,7 +83,7 @@ def identity(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.identity``.
     """
-    return arraylike("identity", x)
+    return as_arraylike("identity", x)
 
 
 def tanh(x: ArrayLike, /) -> Array:
@@ -112,7 +112,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Source: Hendrycks and Gimpel, *Gaussian error linear units*, 2016.
     Reference: ``jax.nn.gelu``.
     """
-    [z] = promote_dtypes_inexact(arraylike("gelu", x))
+    [z] = promote_dtypes_inexact(as_arraylike("gelu", x))
     if approximate:
         slope = np.sqrt(2 / np.pi).astype(z.dtype)
         return z * (0.5 * (1.0 + jnp.tanh(slope * (z + 0.044715 * z**3))))
@@ -125,7 +125,7 @@ def mish(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.mish``.
     """
-    z = arraylike("mish", x)
+    z = as_arraylike("mish", x)
     return z * jnp.tanh(softplus(z))
 
 
@@ -134,7 +134,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.log_sigmoid``.
     """
-    return -softplus(-arraylike("log_sigmoid", x))
+    return -softplus(-as_arraylike("log_sigmoid", x))
 
 
 def soft_sign(x: ArrayLike) -> Array:
@@ -142,7 +142,7 @@ def soft_sign(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.soft_sign``.
     """
-    z = arraylike("soft_sign", x)
+    z = as_arraylike("soft_sign", x)
     return z / (jnp.abs(z) + 1)
 
 
@@ -152,7 +152,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Source: Barron, *Squareplus: a softplus-like algebraic rectifier*, 2021.
     Reference: ``jax.nn.squareplus``.
     """
-    z, shift = arraylike("squareplus", x), arraylike("squareplus", b)
+    z, shift = as_arraylike("squareplus", x), as_arraylike("squareplus", b)
     return (z + jnp.sqrt(jnp.square(z) + shift)) / 2
 
 
@@ -161,7 +161,7 @@ def sparse_plus(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.sparse_plus``.
     """
-    z = arraylike("sparse_plus", x)
+    z = as_arraylike("sparse_plus", x)
     middle = jnp.where(abs(z) >= 1.0, 0.0, z)  # its square is finite
     between = jnp.where(z >= 1.0, z, (middle + 1.0) ** 2 / 4)
     return jnp.where(z <= -1.0, 0.0, between)
@@ -172,7 +172,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.sparse_sigmoid``.
     """
-    return 0.5 * jnp.clip(arraylike("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+    return 0.5 * jnp.clip(as_arraylike("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
@@ -180,7 +180,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 
     Reference: ``jax.nn.leaky_relu``.
     """
-    z = arraylike("leaky_relu", x)
+    z = as_arraylike("leaky_relu", x)
     return jnp.where(z >= 0, z, negative_slope * z)
 
 
@@ -209,7 +209,7 @@ def hard_tanh(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.hard_tanh``.
     """
-    z = arraylike("hard_tanh", x)
+    z = as_arraylike("hard_tanh", x)
     return jnp.where(z > 1, 1, jnp.where(z < -1, -1, z))
 
 
@@ -222,9 +222,7 @@ def relu6(x: ArrayLike) -> Array:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
-relu6.defjvps(
-    lambda t, y, x: lax.select((x > 0) & (x < 6), t, lax.full_like(t, 0))
-)
+relu6.defjvps(lambda t, y, x: lax.select((x > 0) & (x < 6), t, lax.full_like(t, 0)))
 
 
 def hard_sigmoid(x: ArrayLike) -> Array:
@@ -232,7 +230,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.hard_sigmoid``.
     """
-    return relu6(arraylike("hard_sigmoid", x) + 3.0) / 6.0
+    return relu6(as_arraylike("hard_sigmoid", x) + 3.0) / 6.0
 
 
 def hard_silu(x: ArrayLike) -> Array:
@@ -240,7 +238,7 @@ def hard_silu(x: ArrayLike) -> Array:
 
     Reference: ``jax.nn.hard_silu``.
     """
-    z = arraylike("hard_silu", x)
+    z = as_arraylike("hard_silu", x)
     return z * hard_sigmoid(z)
 
 
@@ -259,7 +257,7 @@ def log1mexp(x: ArrayLike) -> Array:
     Source: Mächler, *Accurately computing log(1 - exp(-|a|))*, 2012.
     Reference: ``jax.nn.log1mexp``.
     """
-    z = arraylike("log1mexp", x)
+    z = as_arraylike("log1mexp", x)
     near = jnp.log(-jnp.expm1(-z))
     return jnp.where(z < jnp.log(2.0), near, jnp.log1p(-jnp.exp(-z)))
 
@@ -276,8 +274,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     Source: Dauphin and others, *Language modeling with gated networks*, 2016.
     Reference: ``jax.nn.glu``.
     """
-    z = arraylike("glu", x)
-    if size_along(z, axis) % 2:
+    z = as_arraylike("glu", x)
+    if dim_size_along(z, axis) % 2:
         raise ValueError(
             f"glu splits an axis in two halves: axis {axis} of shape {z.shape} has "
             "an odd size."
@@ -308,7 +306,7 @@ def one_hot(
     Reference: ``jax.nn.one_hot``.
     """
     z = jnp.asarray(x)
-    size = as_integer(num_classes, "num_classes of one_hot")
+    size = operator_index(num_classes, "num_classes of one_hot")
     dtype = dtype or jnp.result_type(float)
     if not hasattr(axis, "__index__"):  # the name of an axis
         if size != lax.axis_size(axis):
@@ -341,7 +339,7 @@ def softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Arr
 
     Reference: ``jax.nn.softmax``.
     """
-    return _softmax(arraylike("softmax", x), axis, where)
+    return _softmax(as_arraylike("softmax", x), axis, where)
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
@@ -371,7 +369,7 @@ def log_softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) ->
 
     Reference: ``jax.nn.log_softmax``.
     """
-    z = arraylike("log_softmax", x)
+    z = as_arraylike("log_softmax", x)
     largest = jnp.max(z, axis, keepdims=True, where=where, initial=least(z.dtype))
     kept = z if where is None else jnp.where(where, z, -np.inf)
     shifted = kept - lax.stop_gradient(largest)
@@ -405,11 +403,11 @@ def logsumexp(
 
     Reference: ``jax.nn.logsumexp``, ``jax.scipy.special.logsumexp``.
     """
-    z = arraylike("logsumexp", a) if where is None else jnp.where(where, a, 0)
+    z = as_arraylike("logsumexp", a) if where is None else jnp.where(where, a, 0)
     if b is None:
         [z] = promote_dtypes_inexact(z)
     else:
-        z, b = promote_dtypes_inexact(z, arraylike("logsumexp", b))
+        z, b = promote_dtypes_inexact(z, as_arraylike("logsumexp", b))
         z = jnp.where(b != 0, z, -np.inf)
     how = {"axis": axis, "keepdims": keepdims, "where": where}
     total, largest = _scaled_sum(z, b, how)
@@ -478,7 +476,7 @@ def standardize(
 
     Reference: ``jax.nn.standardize``.
     """
-    z = arraylike("standardize", x)
+    z = as_arraylike("standardize", x)
     how: Any = {"keepdims": True, "where": where}
     if algorithm not in ("fast", "stable"):
         raise ValueError(
@@ -497,7 +495,7 @@ def standardize(
 # Dot-product attention: means of values, weighted by how keys fit to queries.
 
 
-def attend(query, key, value, bias, allowed, scale):
+def dot_product_attention_and_scores(query, key, value, bias, allowed, scale):
     """Return the means of values, and the scores.
 
     Args:

@@ -193,7 +193,7 @@ def fans(shape, in_axis, out_axis, batch_axis):
     return inputs * window, outputs * window
 
 
-MODES = {
+FAN_MODES = {
     "fan_in": lambda fan_in, fan_out: fan_in,
     "fan_out": lambda fan_in, fan_out: fan_out,
     "fan_avg": lambda fan_in, fan_out: (fan_in + fan_out) / 2,
@@ -235,7 +235,7 @@ def _disc(key, shape, dtype):
     return random.uniform(radius, shape, real), jnp.exp(1j * turns)
 
 
-DISTRIBUTIONS = {
+WEIGHT_DISTRIBUTIONS = {
     "truncated_normal": scaled_truncated,
     "normal": scaled_normal,
     "uniform": scaled_uniform,
@@ -270,23 +270,23 @@ def variance_scaling(
 
     def draw(key, shape, dtype):
         sizes = fans(shape, in_axis, out_axis, batch_axis)
-        if mode not in MODES:
+        if mode not in FAN_MODES:
             raise ValueError(
                 f"invalid mode for variance scaling initializer: {mode}; there are "
-                f"{', '.join(MODES)}"
+                f"{', '.join(FAN_MODES)}"
             )
-        if distribution not in DISTRIBUTIONS:
+        if distribution not in WEIGHT_DISTRIBUTIONS:
             raise ValueError(
                 "invalid distribution for variance scaling initializer: "
-                f"{distribution}; there are {', '.join(DISTRIBUTIONS)}"
+                f"{distribution}; there are {', '.join(WEIGHT_DISTRIBUTIONS)}"
             )
-        if not (fan := MODES[mode](*sizes)):
+        if not (fan := FAN_MODES[mode](*sizes)):
             raise ZeroDivisionError(
                 f"variance scaling initializer: weights of shape {shape} have no "
                 f"{mode} to divide by"
             )
         variance = jnp.array(scale / fan, dtype)
-        return DISTRIBUTIONS[distribution](key, shape, dtype, variance)
+        return WEIGHT_DISTRIBUTIONS[distribution](key, shape, dtype, variance)
 
     return initializer("variance_scaling", dtype, draw)
 

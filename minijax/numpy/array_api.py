@@ -1,6 +1,6 @@
 """The Array API standard: namespaces of arrays, and questions about kinds of dtypes.
 
-Importing this module fills the table `minijax.core.methods`.
+Importing this module fills the table `minijax.core.tracer_methods`.
 
 References: ``jax.numpy.isdtype``, ``jax.numpy.__array_namespace_info__``.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax.arrays.devices import devices
 from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
-from minijax.core import methods
+from minijax.core import tracer_methods
 
 # Questions of the Array API standard: which kinds of dtypes there are.
 
@@ -138,4 +138,4 @@ def _array_namespace(x, *, api_version=None):
     return import_module("minijax.numpy")
 
 
-methods["__array_namespace__"] = _array_namespace
+tracer_methods["__array_namespace__"] = _array_namespace

@@ -19,14 +19,23 @@ from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer
-from minijax.arrays.transfer import placed
+from minijax.arrays.numerics import operator_index
+from minijax.arrays.transfer import put_result_on_device
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import check_arraylike, common_type, is_arraylike
-from minijax.lax.shapes import _beside, filling, numbers_of_numpy, varied_as
-from minijax.numpy.operands import as_array, as_bool, kind, stretch
-from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape
+from minijax.lax.reductions import (
+    check_arraylike,
+    common_dtype_and_weak_type,
+    is_arraylike,
+)
+from minijax.lax.shapes import (
+    _beside,
+    convert_numpy_exact,
+    fill_scalar,
+    match_manual_axes,
+)
+from minijax.numpy.operands import array_kind, as_array, broadcast_to_shape, is_nonzero
+from minijax.numpy.shapes import as_arraylike, canonicalize_shape, moveaxis, reshape
 from minijax.typing import ArrayLike
 
 # Arrays from numbers and lists, ranges and patterns.
@@ -69,8 +78,8 @@ def array(
     if copy and isinstance(object, Array):
         [object] = lax.copy_p.bind(object)
     result = from_object(object, dtype)
-    result = stretch(result, (1,) * (ndmin - result.ndim) + result.shape)
-    return placed("array", result, device, out_sharding)
+    result = broadcast_to_shape(result, (1,) * (ndmin - result.ndim) + result.shape)
+    return put_result_on_device("array", result, device, out_sharding)
 
 
 def asarray(
@@ -87,7 +96,7 @@ def asarray(
     Reference: ``jax.numpy.asarray``.
     """
     result = array(a, dtype, copy is True, order)
-    return placed("asarray", result, device, out_sharding)
+    return put_result_on_device("asarray", result, device, out_sharding)
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
@@ -95,7 +104,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
     Reference: ``jax.numpy.copy``.
     """
-    return array(arraylike("copy", a))
+    return array(as_arraylike("copy", a))
 
 
 def astype(
@@ -107,9 +116,9 @@ def astype(
 
     Reference: ``jax.numpy.astype``.
     """
-    x, dtype = arraylike("astype", x), float if dtype is None else dtype
-    if kind(x) == "c" and check_dtype(dtype, "astype").kind == "b":
-        return placed("astype", as_array(as_bool(x)), device)
+    x, dtype = as_arraylike("astype", x), float if dtype is None else dtype
+    if array_kind(x) == "c" and check_dtype(dtype, "astype").kind == "b":
+        return put_result_on_device("astype", as_array(is_nonzero(x)), device)
     return array(asarray(x, dtype), copy=copy, device=device)
 
 
@@ -128,14 +137,14 @@ def from_object(object, dtype):
         return as_array(_without_python_number(object))  # keys stay what they are
     dtype = check_dtype(dtype, "array")
     if isinstance(object, np.ndarray | np.generic) and not aval.dtype.names:
-        return as_array(numbers_of_numpy(object, dtype))
+        return as_array(convert_numpy_exact(object, dtype))
     make = np.array if is_python_scalar(object) else as_type
     return as_array(make(object, dtype))
 
 
 def _without_python_number(x):
     """Return a value that is an array also where a derivative knows its number."""
-    number = getattr(x, "concrete", lambda: None)()
+    number = getattr(x, "concrete_array_or_error", lambda: None)()
     if not is_python_scalar(number):
         return x
     aval = typeof(x)
@@ -150,7 +159,7 @@ def _from_sequence(sequence, dtype):
             typeof(leaf)  # raises for what is no array, and for masked ones
     if dtype is None:
         check_dtypes("array", leaves)
-        dtype = common_type(*leaves)[0] if leaves else float
+        dtype = common_dtype_and_weak_type(*leaves)[0] if leaves else float
     dtype = canonicalize_dtype(dtype)
     if not builtins.any(isinstance(leaf, Array) for leaf in leaves):
         return as_array(np.array(sequence, dtype))
@@ -215,9 +224,9 @@ def full(
     aval = typeof(fill_value)
     weak_type = dtype is None and aval.weak_type and device is None  # as in JAX
     dtype = aval.dtype if dtype is None else check_dtype(dtype, "full")
-    value = filling(fill_value, dtype, weak_type)
-    result = as_array(stretch(value, as_shape(shape)))
-    return placed("full", result, device, out_sharding)
+    value = fill_scalar(fill_value, dtype, weak_type)
+    result = as_array(broadcast_to_shape(value, canonicalize_shape(shape)))
+    return put_result_on_device("full", result, device, out_sharding)
 
 
 def zeros(
@@ -232,7 +241,7 @@ def zeros(
     Reference: ``jax.numpy.zeros``.
     """
     result = full(shape, 0, float if dtype is None else dtype)
-    return placed("zeros", result, device, out_sharding)
+    return put_result_on_device("zeros", result, device, out_sharding)
 
 
 def ones(
@@ -247,7 +256,7 @@ def ones(
     Reference: ``jax.numpy.ones``.
     """
     result = full(shape, 1, float if dtype is None else dtype)
-    return placed("ones", result, device, out_sharding)
+    return put_result_on_device("ones", result, device, out_sharding)
 
 
 def empty(
@@ -290,11 +299,13 @@ def full_like(
         dtype = found if isinstance(like, Array) else canonicalize_dtype(found)
     else:
         dtype = check_dtype(dtype, "full_like")
-    value = filling(promised(fill_value), dtype, weak_type)
+    value = fill_scalar(promised(fill_value), dtype, weak_type)
     value = _beside(value, a) if shape is None else value
-    shape = like.shape if shape is None else as_shape(shape)
-    result = placed("full_like", as_array(stretch(value, shape)), device, out_sharding)
-    return varied_as(result, typeof(a)) if isinstance(a, Array) else result
+    shape = like.shape if shape is None else canonicalize_shape(shape)
+    result = put_result_on_device(
+        "full_like", as_array(broadcast_to_shape(value, shape)), device, out_sharding
+    )
+    return match_manual_axes(result, typeof(a)) if isinstance(a, Array) else result
 
 
 def zeros_like(
@@ -310,7 +321,7 @@ def zeros_like(
     Reference: ``jax.numpy.zeros_like``.
     """
     result = full_like(a, 0, dtype, shape)
-    return placed("zeros_like", result, device, out_sharding)
+    return put_result_on_device("zeros_like", result, device, out_sharding)
 
 
 def ones_like(
@@ -326,7 +337,7 @@ def ones_like(
     Reference: ``jax.numpy.ones_like``.
     """
     result = full_like(a, 1, dtype, shape)
-    return placed("ones_like", result, device, out_sharding)
+    return put_result_on_device("ones_like", result, device, out_sharding)
 
 
 def empty_like(
@@ -344,7 +355,7 @@ def empty_like(
 
 def diagonal_mask(rows, columns, k, compare):
     """Compare ``row + k`` with ``column``, at each place of a matrix."""
-    int32, shape = np.dtype("int32"), as_shape((rows, columns))
+    int32, shape = np.dtype("int32"), canonicalize_shape((rows, columns))
     row = lax.broadcasted_iota(int32, shape, 0)
     column = lax.broadcasted_iota(int32, shape, 1)
     k = as_type(k, int32) if isinstance(k, Array) else np.asarray(k, int32)
@@ -375,9 +386,9 @@ def eye(
     Reference: ``jax.numpy.eye``.
     """
     check_offset("eye", k, ValueError)
-    N, M = as_shape((N, N if M is None else M))
+    N, M = canonicalize_shape((N, N if M is None else M))
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
-        k = int(np.clip(k, *as_shape((-N, M))))
+        k = int(np.clip(k, *canonicalize_shape((-N, M))))
     return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
 
 
@@ -392,7 +403,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     Reference: ``jax.numpy.tri``.
     """
     check_offset("tri", k, TypeError)
-    N, M = as_shape((N, N if M is None else M))
+    N, M = canonicalize_shape((N, N if M is None else M))
     mask = diagonal_mask(N, M, k, lax.ge)
     return astype(mask, dtype)
 
@@ -418,11 +429,11 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
 
 def _matrices(name, m, k):
-    m = arraylike(name, m)
+    m = as_arraylike(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jnp.{name} must be at least 2D, got {typeof(m)}")
     rows, columns = m.shape[-2:]
-    return m, stretch(diagonal_mask(rows, columns, k, lax.ge), m.shape)
+    return m, broadcast_to_shape(diagonal_mask(rows, columns, k, lax.ge), m.shape)
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
@@ -434,7 +445,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.diag``.
     """
-    v, k = arraylike("diag", v), as_integer(k, "k of diag")
+    v, k = as_arraylike("diag", v), operator_index(k, "k of diag")
     if v.ndim not in (1, 2):
         raise ValueError(f"diag input must be 1d or 2d, got {typeof(v)}")
     if v.ndim == 2:
@@ -442,7 +453,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     zero = full_like(v, 0, shape=())
     rows = lax.pad(v, zero, [(-k if k < 0 else 0, k if k > 0 else 0, 0)])
     mask = diagonal_mask(rows.size, rows.size, k, lax.eq)
-    values = stretch(lax.expand_dims(rows, (1,)), mask.shape)
+    values = broadcast_to_shape(lax.expand_dims(rows, (1,)), mask.shape)
     return lax.select(mask, values, full_like(values, 0))
 
 
@@ -451,7 +462,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.diag_indices``.
     """
-    return (lax.iota(int, n),) * as_integer(ndim, "ndim of diag_indices")
+    return (lax.iota(int, n),) * operator_index(ndim, "ndim of diag_indices")
 
 
 def meshgrid(
@@ -468,7 +479,7 @@ def meshgrid(
 
     Reference: ``jax.numpy.meshgrid``.
     """
-    vectors = [arraylike("meshgrid", each) for each in xi]
+    vectors = [as_arraylike("meshgrid", each) for each in xi]
     shapes = [each.shape for each in vectors]
     if {len(shape) for shape in shapes} - {1}:
         raise ValueError(f"Arguments to meshgrid must be 1D, got shapes {shapes}")
@@ -499,12 +510,12 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Reference: ``jax.numpy.diagonal``.
     """
-    a = arraylike("diagonal", a)
+    a = as_arraylike("diagonal", a)
     if a.ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     *others, rows, columns = a.shape
-    offset = as_integer(offset, "the offset of a diagonal")
+    offset = operator_index(offset, "the offset of a diagonal")
     start, size = diagonal_place(rows, columns, offset)
     line = reshape(a, (*others, rows * columns))
     stop = start + (size - 1) * (columns + 1) + 1 if size else start

@@ -3,7 +3,7 @@
 Such an index cuts a box out of an array, turns axes around, drops some and adds
 others. Four primitives do that: ``slice``, ``rev``, ``squeeze``, ``broadcast_in_dim``.
 
-Importing this module fills the table `minijax.core.methods`: concrete arrays and
+Importing this module fills the table `minijax.core.tracer_methods`: concrete arrays and
 tracers alike have what is defined here.
 
 References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
@@ -11,8 +11,8 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/03_numpy_rest.md: getitem (1765b265).
-# Amended in chapters/28_indexing_rest.md: where (b4d8212b).
+# Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
+# Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
 import builtins
 from collections.abc import Callable
@@ -22,29 +22,29 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import typeof
-from minijax.arrays.config import check_dtypes, check_operands
+from minijax.arrays.config import check_dtypes, check_promotion_operands
 from minijax.arrays.interchange import promised
-from minijax.core import Array, methods
-from minijax.errors import TracerBoolConversionError, present
+from minijax.core import Array, tracer_methods
+from minijax.errors import TracerBoolConversionError, format_for_user
 from minijax.lax.reductions import (
     check_arraylike,
     is_arraylike,
-    is_settled,
+    is_promoted,
     promote_dtypes,
     promote_dtypes_inexact,
     promote_shapes,
 )
 from minijax.numpy.operands import (
-    add_truth,
     as_array,
-    as_bool,
-    as_entries,
-    by_kind,
-    by_parts,
-    chosen_by_truths,
+    broadcast_to_shape,
+    concrete_or_none,
+    dispatch_on_kind,
     expand_ellipsis,
-    known_value,
-    stretch,
+    index_entries,
+    insert_bool_axis,
+    is_nonzero,
+    lexicographic_compare,
+    multiply_by_bool,
 )
 from minijax.typing import ArrayLike
 
@@ -61,7 +61,7 @@ def as_places(entry, size):
     return min(max(place, 0), size - 1)
 
 
-def as_cut(place):
+def slice_limits(place):
     """Return the start, the limit and the stride of the slice that takes `place`."""
     if isinstance(place, int):
         return place, place + 1, 1
@@ -78,7 +78,7 @@ def runs_back(place):
 def take_box(array, places):
     """Cut out the box of all `places`; those that run backwards are turned around."""
     turned = [axis for axis, place in enumerate(places) if runs_back(place)]
-    cuts = [as_cut(place) for place in places]
+    cuts = [slice_limits(place) for place in places]
     if cuts != [(0, size, 1) for size in array.shape]:
         array = lax.slice(array, *zip(*cuts))
     return lax.rev(array, turned) if turned else array
@@ -87,7 +87,7 @@ def take_box(array, places):
 def with_truths(array, entries):
     """Return the part that an index names which has bools among its entries."""
     others = tuple([each for each in entries if not isinstance(each, bool)])
-    return add_truth(getitem(array, others), entries)
+    return insert_bool_axis(getitem(array, others), entries)
 
 
 def getitem(array, index):
@@ -104,7 +104,7 @@ def getitem(array, index):
 
     Reference: ``jax.Array.__getitem__``.
     """
-    entries = expand_ellipsis(as_entries(index), array.ndim)
+    entries = expand_ellipsis(index_entries(index), array.ndim)
     if bool in map(type, entries):
         return with_truths(array, entries)
     sizes = iter(array.shape)
@@ -119,13 +119,13 @@ def getitem(array, index):
 # What Python's syntax means for arrays: brackets, operators, decisions.
 
 
-def register(functions):
+def register_methods(functions):
     """Make functions methods of arrays, under the names that they are given."""
     for name, function in functions.items():
-        methods[name] = function
+        tracer_methods[name] = function
 
 
-register({"__getitem__": getitem})
+register_methods({"__getitem__": getitem})
 
 
 def length(x):
@@ -142,13 +142,13 @@ def iterate(x):
     return (x[place] for place in range(x.shape[0]))
 
 
-register({"__len__": length, "__iter__": iterate})
+register_methods({"__len__": length, "__iter__": iterate})
 
 
 # NumPy's universal functions: check, promote, broadcast, then one function of lax.
 
 
-def binary(
+def binary_ufunc(
     name, function, promote=promote_dtypes, mixed=None
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
     """Make a NumPy function of two arrays from a function of lax.
@@ -161,26 +161,26 @@ def binary(
     """
 
     def ufunc(x, y, /):
-        if is_settled(promote, x, y):  # by far the most frequent case
+        if is_promoted(promote, x, y):  # by far the most frequent case
             return function(x, y)
-        check_operands(name, x, y)
+        check_promotion_operands(name, x, y)
         answer = mixed and mixed(x, y)
         return function(*promote_shapes(*promote(x, y))) if answer is None else answer
 
-    return named(ufunc, name)
+    return with_name_and_doc(ufunc, name)
 
 
-def unary(name, function, promote=promote_dtypes) -> Callable[[ArrayLike], Array]:
-    """Make a NumPy function of one array from a function of lax, as `binary` does."""
+def unary_ufunc(name, function, promote=promote_dtypes) -> Callable[[ArrayLike], Array]:
+    """Make a NumPy function of one array from one of lax, as `binary_ufunc` does."""
 
     def ufunc(x, /):
         check_arraylike(name, x)
         return function(*promote(x))
 
-    return named(ufunc, name)
+    return with_name_and_doc(ufunc, name)
 
 
-def named(function, name):
+def with_name_and_doc(function, name):
     """Give a function that was made from others its name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""Compute {name}, element by element.
@@ -191,28 +191,28 @@ def named(function, name):
     return function
 
 
-add = binary("add", by_kind("b", lax.bitwise_or, lax.add))
-subtract = binary("subtract", lax.sub)
-multiply = binary(
-    "multiply", by_kind("b", lax.bitwise_and, lax.mul), mixed=chosen_by_truths
+add = binary_ufunc("add", dispatch_on_kind("b", lax.bitwise_or, lax.add))
+subtract = binary_ufunc("subtract", lax.sub)
+multiply = binary_ufunc(
+    "multiply", dispatch_on_kind("b", lax.bitwise_and, lax.mul), mixed=multiply_by_bool
 )
-divide = true_divide = binary("divide", lax.div, promote_dtypes_inexact)
-negative = unary("negative", lax.neg)
-maximum = binary("maximum", lax.max)
-exp = unary("exp", lax.exp, promote_dtypes_inexact)
-tanh = unary("tanh", lax.tanh, promote_dtypes_inexact)
+divide = true_divide = binary_ufunc("divide", lax.div, promote_dtypes_inexact)
+negative = unary_ufunc("negative", lax.neg)
+maximum = binary_ufunc("maximum", lax.max)
+exp = unary_ufunc("exp", lax.exp, promote_dtypes_inexact)
+tanh = unary_ufunc("tanh", lax.tanh, promote_dtypes_inexact)
 
-bitwise_and = binary("bitwise_and", lax.bitwise_and)
-bitwise_or = binary("bitwise_or", lax.bitwise_or)
-bitwise_xor = binary("bitwise_xor", lax.bitwise_xor)
-bitwise_not = bitwise_invert = invert = unary("bitwise_not", lax.bitwise_not)
+bitwise_and = binary_ufunc("bitwise_and", lax.bitwise_and)
+bitwise_or = binary_ufunc("bitwise_or", lax.bitwise_or)
+bitwise_xor = binary_ufunc("bitwise_xor", lax.bitwise_xor)
+bitwise_not = bitwise_invert = invert = unary_ufunc("bitwise_not", lax.bitwise_not)
 
-equal = binary("equal", lax.eq)
-not_equal = binary("not_equal", lax.ne)
-less = binary("less", by_parts(lax.lt))
-less_equal = binary("less_equal", by_parts(lax.le))
-greater = binary("greater", by_parts(lax.gt))
-greater_equal = binary("greater_equal", by_parts(lax.ge))
+equal = binary_ufunc("equal", lax.eq)
+not_equal = binary_ufunc("not_equal", lax.ne)
+less = binary_ufunc("less", lexicographic_compare(lax.lt))
+less_equal = binary_ufunc("less_equal", lexicographic_compare(lax.le))
+greater = binary_ufunc("greater", lexicographic_compare(lax.gt))
+greater_equal = binary_ufunc("greater_equal", lexicographic_compare(lax.ge))
 
 
 ARITHMETIC = {
@@ -224,7 +224,7 @@ ARITHMETIC = {
     "or": ("|", bitwise_or),
     "xor": ("^", bitwise_xor),
 }
-COMPARISONS = {
+COMPARISON_OPERATORS = {
     "eq": ("==", equal),
     "ne": ("!=", not_equal),
     "lt": ("<", less),
@@ -256,7 +256,7 @@ def binary_operator(symbol, function, reflected=False):
         try:
             return function(other, self) if reflected else function(self, other)
         except Exception as error:
-            present(error)
+            format_for_user(error)
             raise
 
     return operator
@@ -265,17 +265,19 @@ def binary_operator(symbol, function, reflected=False):
 def register_operators(table, reflected=True):
     """Register the operators of a table from names to symbols and functions."""
     for name, (symbol, function) in table.items():
-        methods[f"__{name}__"] = binary_operator(symbol, function)
+        tracer_methods[f"__{name}__"] = binary_operator(symbol, function)
         if reflected:
-            methods[f"__r{name}__"] = binary_operator(symbol, function, reflected=True)
+            tracer_methods[f"__r{name}__"] = binary_operator(
+                symbol, function, reflected=True
+            )
 
 
 register_operators(ARITHMETIC)
-register_operators(COMPARISONS, reflected=False)
-register({"__neg__": negative, "__invert__": bitwise_not})
+register_operators(COMPARISON_OPERATORS, reflected=False)
+register_methods({"__neg__": negative, "__invert__": bitwise_not})
 
 
-def concrete(x, error, what):
+def concrete_array_or_error(x, error, what):
     """Return the numbers of `x` as an array; refuse a tracer that has none.
 
     Args:
@@ -283,7 +285,7 @@ def concrete(x, error, what):
       error: the class of error to raise for a tracer without numbers.
       what: what Python wanted, for the message.
     """
-    value = known_value(x)
+    value = concrete_or_none(x)
     if value is None:
         provenance = getattr(x, "provenance", str)()
         message = f"{what}: {x!r} stands for {x.aval} and has no numbers while it is "
@@ -299,10 +301,12 @@ def truth(x):
             "x.any() or x.all(), or x.size > 0."
         )
     what = "Attempted boolean conversion of traced array (by if, while, and, or, not)"
-    return builtins.bool(np.asarray(concrete(x, TracerBoolConversionError, what)))
+    return builtins.bool(
+        np.asarray(concrete_array_or_error(x, TracerBoolConversionError, what))
+    )
 
 
-register({"__bool__": truth})
+register_methods({"__bool__": truth})
 
 
 def where(
@@ -331,13 +335,15 @@ def where(
     check_arraylike("where", condition, x, y)
     _check_no_size(size, fill_value)
     check_dtypes("where", (x, y))
-    condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
+    condition, (x, y) = is_nonzero(condition), promote_dtypes(x, y)
     shapes = [typeof(each).shape for each in (condition, x, y)]
     larger = {*shapes} - {()}
     shape = larger.pop() if len(larger) == 1 else lax.broadcast_shapes(*shapes)
     if typeof(condition).ndim:
-        condition = stretch(condition, shape)
-    return lax.select(condition, stretch(x, shape), stretch(y, shape))
+        condition = broadcast_to_shape(condition, shape)
+    return lax.select(
+        condition, broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
+    )
 
 
 def _check_no_size(size, fill_value):

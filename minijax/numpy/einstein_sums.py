@@ -24,7 +24,11 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import refuse_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import check_arraylike, common_type, promote_dtypes
+from minijax.lax.reductions import (
+    check_arraylike,
+    common_dtype_and_weak_type,
+    promote_dtypes,
+)
 from minijax.numpy.array_creation import full_like
 from minijax.numpy.operands import as_array
 
@@ -52,7 +56,7 @@ def letter(number):
     return chr(number + (140 if number < 0xD800 else 0x800))
 
 
-def split_arguments(args):
+def convert_interleaved_input(args):
     """Return a text and the operands, also of arguments ``x, axes, y, axes, result``.
 
     Raises:
@@ -81,7 +85,7 @@ def split_arguments(args):
     return "->".join([text, *texts[pairs:]]), operands
 
 
-def read_subscripts(text, shapes):
+def parse_subscripts(text, shapes):
     """Return the `Subscripts` of a text such as ``"ij,jk->ik"``.
 
     Args:
@@ -177,14 +181,14 @@ EXACT_ALONE = 6  # the same where opt_einsum is not installed
 OURS = "auto", "auto-hq", "greedy", "eager", "opportunistic"
 
 
-def size_of(letters, sizes):
+def term_size(letters, sizes):
     """Return how many elements an array with these axes has."""
     return math.prod(sizes[each] for each in letters)
 
 
 def flops(letters, sums, terms, sizes):
     """Return the operations of a product over letters, with or without a sum."""
-    return size_of(letters, sizes) * (max(1, terms - 1) + sums)
+    return term_size(letters, sizes) * (max(1, terms - 1) + sums)
 
 
 def optimal_path(inputs, output, sizes):
@@ -251,8 +255,8 @@ def greedy_path(inputs, output, sizes):
 def _price(terms, pair, output, sizes):
     """Return whether two terms share no letter, and by how much memory grows."""
     one, other = (terms[i] for i in pair)
-    made = size_of(_result(terms, pair, output), sizes)
-    return not one & other, made - size_of(one, sizes) - size_of(other, sizes)
+    made = term_size(_result(terms, pair, output), sizes)
+    return not one & other, made - term_size(one, sizes) - term_size(other, sizes)
 
 
 def _result(terms, chosen, output):
@@ -276,7 +280,7 @@ def _searched(count, optimize):
     )
 
 
-def find_path(subscripts, optimize):
+def contraction_path(subscripts, optimize):
     """Return for each step the positions of the operands that are multiplied.
 
     Args:
@@ -321,7 +325,7 @@ class Contraction(NamedTuple):
         return f"{','.join(self.inputs)}->{self.output}"
 
 
-def contractions(subscripts, path):
+def contraction_list(subscripts, path):
     """Return the `Contraction` of each step of a path."""
     terms, steps = [*subscripts.inputs], []
     for number, positions in enumerate(path):
@@ -352,7 +356,7 @@ class PathInfo:
     """
 
     def __init__(self, subscripts: Any, path: Any) -> None:
-        self.steps, self.path = contractions(subscripts, path), path
+        self.steps, self.path = contraction_list(subscripts, path), path
         self.eq = f"{','.join(subscripts.inputs)}->{subscripts.output}"
         letters = "".join(subscripts.inputs)
         repeats = sum(map(len, map(set, subscripts.inputs))) > len({*letters})
@@ -360,7 +364,7 @@ class PathInfo:
         self.scaling = len({*letters})
         self.naive_cost = flops({*letters}, repeats, count, subscripts.sizes)
         self.opt_cost = sum(step.flops for step in self.steps)
-        made = [size_of(step.output, subscripts.sizes) for step in self.steps]
+        made = [term_size(step.output, subscripts.sizes) for step in self.steps]
         self.largest_intermediate = max(made, default=1)
 
     def __repr__(self) -> str:
@@ -388,7 +392,7 @@ class PathInfo:
 
 def _summed(x, axes, dtype):
     """Sum over axes, in the dtype of the result; of bools, whether any is true."""
-    x = as_type(x, common_type(x, np.zeros((), dtype))[0])
+    x = as_type(x, common_dtype_and_weak_type(x, np.zeros((), dtype))[0])
     return (lax.reduce_or if x.dtype == bool else lax.reduce_sum)(x, tuple(axes))
 
 
@@ -503,9 +507,9 @@ def _performed(arrays, step, dtype, multiply):
 
 def _read(name, args):
     """Return the `Subscripts` and the operands that the arguments of a call say."""
-    text, operands = split_arguments([promised(arg) for arg in args])
+    text, operands = convert_interleaved_input([promised(arg) for arg in args])
     check_arraylike(name, *operands)
-    return read_subscripts(text, shapes_of(operands)), operands
+    return parse_subscripts(text, shapes_of(operands)), operands
 
 
 def einsum(
@@ -542,14 +546,14 @@ def einsum(
     refuse_sharding("einsum", out_sharding)
     found, given = _read("einsum", (subscripts, *operands))
     arrays = [as_array(x) for x in given]
-    dtype, weak_type = common_type(*arrays)
+    dtype, weak_type = common_dtype_and_weak_type(*arrays)
     if preferred_element_type is not None:
         dtype, weak_type = check_dtype(preferred_element_type, "einsum"), False
 
     def multiply(lhs, rhs, axes):
         return _dot_general(lhs, rhs, axes, precision, preferred_element_type=dtype)
 
-    for step in contractions(found, find_path(found, optimize)):
+    for step in contraction_list(found, contraction_path(found, optimize)):
         chosen = [arrays.pop(position) for position in step.positions]
         arrays.append(_performed(chosen, step, dtype, multiply))
     return as_type(arrays[0], dtype, weak_type)
@@ -569,5 +573,5 @@ def einsum_path(
     Reference: ``jax.numpy.einsum_path``.
     """
     found, _ = _read("einsum_path", (subscripts, *operands))
-    path = find_path(found, optimize)
+    path = contraction_path(found, optimize)
     return path, PathInfo(found, path)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.config import tell_of_ranks
+from minijax.arrays.config import check_rank_promotion
 from minijax.arrays.numerics import canonicalize_axis
 from minijax.batching.vmap import vmap
 from minijax.control_flow.conditionals import switch
@@ -25,14 +25,14 @@ from minijax.lax.reductions import check_arraylike, promote_dtypes
 from minijax.numpy.array_creation import asarray, astype, zeros_like
 from minijax.numpy.array_methods import where
 from minijax.numpy.joining import concatenate
-from minijax.numpy.operands import as_array, kind
+from minijax.numpy.operands import array_kind, as_array
 from minijax.numpy.ranges import arange
 from minijax.numpy.reductions import argmax, cumsum
 from minijax.numpy.shapes import (
-    arraylike,
-    as_shape,
+    as_arraylike,
     broadcast_arrays,
     broadcast_shapes,
+    canonicalize_shape,
     expand_dims,
     squeeze,
 )
@@ -209,7 +209,7 @@ def _mapped(function, args, inputs, sizes):
     args = [*map(asarray, args)]
     outer = [sizes.outer(x, names) for x, names in zip(args, inputs)]
     if len({len(shape) for x, shape in zip(args, outer) if x.ndim}) > 1:
-        tell_of_ranks("jnp.vectorize", [x.shape for x in args])
+        check_rank_promotion("jnp.vectorize", [x.shape for x in args])
     whole = broadcast_shapes(*outer)
     filled = [(1,) * (len(whole) - len(shape)) + shape for shape in outer]
     args = [
@@ -270,7 +270,7 @@ def apply_over_axes(
 
     Reference: ``jax.numpy.apply_over_axes``.
     """
-    a = arraylike("apply_over_axes", a)
+    a = as_arraylike("apply_over_axes", a)
     for axis in axes:
         found = func(a, axis)
         if found.ndim not in (a.ndim, a.ndim - 1):
@@ -292,7 +292,7 @@ def fromfunction(
 
     Reference: ``jax.numpy.fromfunction``.
     """
-    shape = as_shape(shape)
+    shape = canonicalize_shape(shape)
     for place in range(len(shape)):
         axes = [0 if place == other else None for other in range(len(shape))]
         function = vmap(function, in_axes=tuple(axes[::-1]))
@@ -317,7 +317,7 @@ def piecewise(
 
     Reference: ``jax.numpy.piecewise``.
     """
-    x = arraylike("piecewise", x)
+    x = as_arraylike("piecewise", x)
     count = len(condlist)
     if len(funclist) not in (count, count + 1):
         raise ValueError(
@@ -352,7 +352,7 @@ def _euclid(pair):
 def _integers(name, x1, x2):
     check_arraylike(name, x1, x2)
     x1, x2 = map(as_array, promote_dtypes(x1, x2))
-    if kind(x1) not in "iu":
+    if array_kind(x1) not in "iu":
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     return [absolute(x) for x in broadcast_arrays(x1, x2)]
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer, check_rank
+from minijax.arrays.numerics import check_rank, operator_index
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes, promote_dtypes_inexact
-from minijax.numpy.setops import SIZE_OF_UNIQUE, distinct, unique
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.setops import UNIQUE_SIZE_MESSAGE, unique, unique_slices
+from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike
 
 # Sets made of two sets.
@@ -24,7 +24,7 @@ from minijax.typing import ArrayLike
 
 def _two(name, ar1, ar2):
     """Return both arrays as rows of one dtype."""
-    both = promote_dtypes(arraylike(name, ar1), arraylike(name, ar2))
+    both = promote_dtypes(as_arraylike(name, ar1), as_arraylike(name, ar2))
     return [x.reshape(-1) for x in both]
 
 
@@ -32,7 +32,7 @@ def _as_set(x, assume_unique):
     """Return the values of `x`, where they stood, and which of them are real."""
     if assume_unique:
         return x, jnp.arange(len(x)), jnp.ones(len(x), bool)
-    values, index, _, counts = distinct(x, size=len(x), fill_value=0)
+    values, index, _, counts = unique_slices(x, size=len(x), fill_value=0)
     return values, index, counts > 0
 
 
@@ -60,7 +60,7 @@ def _selected(values, wanted, size, fill_value):
     """Return the values that are wanted, `size` of them, and which ones are real."""
     count = wanted.sum()
     fill_value = None if size is None else _scalar(fill_value)
-    size = as_integer(count if size is None else size, "size", SIZE_OF_UNIQUE)
+    size = operator_index(count if size is None else size, "size", UNIQUE_SIZE_MESSAGE)
     if not len(values):
         nothing = jnp.full(size, 0 if fill_value is None else fill_value)
         return nothing.astype(values.dtype), jnp.zeros(size, int), jnp.zeros(size, bool)
@@ -174,7 +174,7 @@ def setdiff1d(
 
     Reference: ``jax.numpy.setdiff1d``.
     """
-    x, y = arraylike("setdiff1d", ar1).reshape(-1), arraylike("setdiff1d", ar2)
+    x, y = as_arraylike("setdiff1d", ar1).reshape(-1), as_arraylike("setdiff1d", ar2)
     values, _, real = _as_set(x, assume_unique)
     wanted = real & jnp.logical_not(jnp.isin(values, y))
     fill = 0 if fill_value is None else _scalar(fill_value)
@@ -268,10 +268,10 @@ def histogram_bin_edges(
     """
     if isinstance(bins, str):
         raise NotImplementedError("string values for `bins` not implemented.")
-    [z] = promote_dtypes_inexact(arraylike("histogram_bin_edges", a))
+    [z] = promote_dtypes_inexact(as_arraylike("histogram_bin_edges", a))
     if np.ndim(bins) == 1:
-        return arraylike("histogram_bin_edges", bins).astype(z.dtype)
-    count = as_integer(bins, "the argument bins of a histogram")
+        return as_arraylike("histogram_bin_edges", bins).astype(z.dtype)
+    count = operator_index(bins, "the argument bins of a histogram")
     ends = (z.min(), z.max()) if range is None else range
     if len(ends) != 2:
         raise ValueError(
@@ -308,7 +308,7 @@ def histogram(
 
     Reference: ``jax.numpy.histogram``.
     """
-    [z] = promote_dtypes_inexact(arraylike("histogram", a))
+    [z] = promote_dtypes_inexact(as_arraylike("histogram", a))
     weights = jnp.ones(z.shape, z.dtype) if weights is None else weights
     z, weights = promote_dtypes_inexact(z, _weights(weights, z.shape))
     ranges = None if range is None else [range]
@@ -340,7 +340,7 @@ def histogram2d(
     Reference: ``jax.numpy.histogram2d``.
     """
     pair = np.ndim(bins) > 0 and len(bins) == 2
-    points = jnp.stack([arraylike("histogram2d", z) for z in (x, y)], 1)
+    points = jnp.stack([as_arraylike("histogram2d", z) for z in (x, y)], 1)
     how = list(bins) if pair else [bins, bins]
     counts, (first, second) = histogramdd(points, how, range, weights, density)
     return counts, first, second
@@ -370,7 +370,7 @@ def histogramdd(
 
     Reference: ``jax.numpy.histogramdd``.
     """
-    [z] = promote_dtypes_inexact(arraylike("histogramdd", sample))
+    [z] = promote_dtypes_inexact(as_arraylike("histogramdd", sample))
     check_rank("histogramdd", 2, z)
     alone = not isinstance(bins, (list, tuple)) and getattr(bins, "ndim", 0) == 0
     bins = [bins] * z.shape[1] if alone else list(bins)

@@ -16,7 +16,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, config
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.reductions import check_arraylike, promote_dtypes
@@ -30,11 +30,11 @@ from minijax.numpy.array_creation import (
 )
 from minijax.numpy.array_methods import where
 from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.operands import as_array, kind
+from minijax.numpy.operands import array_kind, as_array
 from minijax.numpy.ranges import arange, linspace
 from minijax.numpy.scalar_types import result_type
 from minijax.numpy.shapes import (
-    arraylike,
+    as_arraylike,
     broadcast_to,
     expand_dims,
     ravel,
@@ -144,7 +144,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.ix_``.
     """
-    axes = [arraylike("ix", x) for x in args]
+    axes = [as_arraylike("ix", x) for x in args]
     return tuple([_placed(x, i, len(args)) for i, x in enumerate(axes)])
 
 
@@ -152,7 +152,7 @@ def _placed(x, place, ndim):
     if x.ndim != 1:
         words = "Arguments to jax.numpy.ix_ must be 1-dimensional, got shape"
         raise ValueError(f"{words} {x.shape}")
-    if kind(x) == "b":
+    if array_kind(x) == "b":
         words = "Boolean arguments to jax.numpy.ix_ are not implemented"
         raise NotImplementedError(words)
     if not x.size:
@@ -174,7 +174,7 @@ def indices(
     Reference: ``jax.numpy.indices``.
     """
     dtype = check_dtype(int if dtype is None else dtype, "indices")
-    sizes = tuple(as_integer(each, "a size") for each in dimensions)
+    sizes = tuple(operator_index(each, "a size") for each in dimensions)
     found = [_placed(lax.iota(dtype, n), i, len(sizes)) for i, n in enumerate(sizes)]
     if sparse:
         return tuple(found)
@@ -201,8 +201,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def _lower(n, k, m):
-    n, m = [as_integer(size, "a size") for size in (n, n if m is None else m)]
-    return np.tri(n, m, as_integer(k, "the offset of a diagonal"))
+    n, m = [operator_index(size, "a size") for size in (n, n if m is None else m)]
+    return np.tri(n, m, operator_index(k, "the offset of a diagonal"))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -210,11 +210,13 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.triu_indices``.
     """
-    return _where_true(1 - _lower(n, as_integer(k, "the offset of a diagonal") - 1, m))
+    return _where_true(
+        1 - _lower(n, operator_index(k, "the offset of a diagonal") - 1, m)
+    )
 
 
 def _sizes_of_matrix(name, arr):
-    shape = arr.shape if hasattr(arr, "shape") else arraylike(name, arr).shape
+    shape = arr.shape if hasattr(arr, "shape") else as_arraylike(name, arr).shape
     if len(shape) != 2:
         raise ValueError("Only 2-D inputs are accepted")
     return dict(zip("nm", shape))
@@ -265,7 +267,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.diag_indices_from``.
     """
-    arr = arraylike("diag_indices_from", arr)
+    arr = as_arraylike("diag_indices_from", arr)
     if arr.ndim < 2:
         raise ValueError("input array must be at least 2-d")
     if len({*arr.shape}) != 1:
@@ -290,7 +292,7 @@ def fill_diagonal(
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
-    a, val = arraylike("fill_diagonal", a), arraylike("fill_diagonal", val)
+    a, val = as_arraylike("fill_diagonal", a), as_arraylike("fill_diagonal", val)
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len({*a.shape}) > 1:
@@ -328,7 +330,7 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
     """
     if mode not in modes:
         raise ValueError(f"invalid mode={mode!r}. Expected one of {modes}.")
-    if kind(index) in "iu" and np.iinfo(index.dtype).max < size:
+    if array_kind(index) in "iu" and np.iinfo(index.dtype).max < size:
         index = astype(index, np.int32)  # int8 has no 200
     if mode == "clip":
         return clip(index, 0, size - 1)
@@ -358,7 +360,7 @@ def ravel_multi_index(
 
     Reference: ``jax.numpy.ravel_multi_index``.
     """
-    dims = tuple(as_integer(each, "a size") for each in dims)
+    dims = tuple(operator_index(each, "a size") for each in dims)
     if (n := len(multi_index)) != len(dims):
         raise ValueError(f"{n} indices for {len(dims)} axes: each axis has one.")
     multi_index = [promised(each) for each in multi_index]
@@ -373,7 +375,7 @@ def ravel_multi_index(
         raise ValueError(
             f"jnp.ravel_multi_index: {dtype=} is not large enough for {dims=}."
         )
-    if builtins.any(kind(part) not in "iu" for part in parts):
+    if builtins.any(array_kind(part) not in "iu" for part in parts):
         raise TypeError("only int indices permitted")
     modes, name = ("raise", "wrap", "clip", "ignore"), "jnp.ravel_multi_index"
     parts = [_in_bounds(name, part, n, mode, modes) for part, n in zip(parts, dims)]
@@ -394,7 +396,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.unravel_index``.
     """
-    rest = arraylike("unravel_index", indices)
+    rest = as_arraylike("unravel_index", indices)
     sizes = [*shape] if np.iterable(shape) else [shape]
     if builtins.any(np.ndim(size) for size in sizes):
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
@@ -402,6 +404,6 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     for size in reversed(sizes):
         rest, index = divmod(rest, size)
         found.insert(0, index)
-    above, below = rest > 0, kind(rest) != "u" and rest < -1
+    above, below = rest > 0, array_kind(rest) != "u" and rest < -1
     pairs = zip(sizes, found)
     return tuple([where(above, n - 1, where(below, 0, i)) for n, i in pairs])

@@ -19,20 +19,25 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
-from minijax.arrays.dtypes import config, kind_of
-from minijax.arrays.numerics import as_integer, canonicalize_axis, refuse_sharding
-from minijax.core import Array, methods
-from minijax.diagnostics.tracebacks import guarded
+from minijax.arrays.dtypes import config, dtype_kind
+from minijax.arrays.numerics import canonicalize_axis, operator_index, refuse_sharding
+from minijax.core import Array, tracer_methods
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import ConcretizationTypeError
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    Promises,
     ScatterDimensionNumbers,
-    scatter_by,
+    ScatterIndexInfo,
+    scatter_with_combiner,
 )
-from minijax.indexing.gather_scatter import scatter_add_p, scatter_p, take_index
-from minijax.indexing.indexer import numbers_for_truths, places_in, plan_of, wrapped
+from minijax.indexing.gather_scatter import index_array, scatter_add_p, scatter_p
+from minijax.indexing.indexer import (
+    expand_bool_indices,
+    index_to_gather,
+    normalize_negative_indices,
+    parse_index,
+)
 from minijax.indexing.scatter import (
     scatter_apply,
     scatter_max,
@@ -44,11 +49,16 @@ from minijax.indexing.scatter import (
     scatter_sub_p,
 )
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import common_type, promote_dtypes
+from minijax.lax.reductions import common_dtype_and_weak_type, promote_dtypes
 from minijax.numpy.array_creation import asarray, astype, full, ones_like, zeros
-from minijax.numpy.array_methods import divide, register, where
+from minijax.numpy.array_methods import divide, register_methods, where
 from minijax.numpy.joining import stack, tile
-from minijax.numpy.operands import as_bool, constant, kind, known_value
+from minijax.numpy.operands import (
+    array_kind,
+    concrete_or_none,
+    is_nonzero,
+    literal_like,
+)
 from minijax.numpy.operators import at
 from minijax.numpy.ranges import arange
 from minijax.numpy.reductions import _sum, cumsum, prod
@@ -56,7 +66,7 @@ from minijax.numpy.reductions import max as max_along
 from minijax.numpy.reductions import min as min_along
 from minijax.numpy.selection import choose
 from minijax.numpy.shapes import (
-    arraylike,
+    as_arraylike,
     atleast_1d,
     broadcast_to,
     expand_dims,
@@ -70,20 +80,20 @@ from minijax.typing import ArrayLike
 # Updates of the elements that an index names.
 
 
-def scatter_index(array, index, values, enter, promises, wrap=True):
+def scatter_indexed_update(array, index, values, enter, promises, wrap=True):
     """Return an array with values entered where an index names elements.
 
     Args:
       array: an array.
-      index: an index, as for `take_index`.
+      index: an index, as for `index_array`.
       values: an array that can be broadcast to the shape of ``array[index]``.
       enter: a function like `lax.scatter`.
       promises: what the caller says of the places, and what becomes of those outside.
       wrap: whether negative places count from the end.
     """
     aval, values = typeof(array), as_update(array, values)
-    places = numbers_for_truths(places_in(index, aval.shape), aval.shape)
-    plan, truths = plan_of(places, aval.shape, wrap)
+    places = expand_bool_indices(parse_index(index, aval.shape), aval.shape)
+    plan, truths = index_to_gather(places, aval.shape, wrap)
     if 0 in plan.result:
         return array
     array, values = promote_dtypes(array, values)
@@ -102,13 +112,17 @@ def scatter_index(array, index, values, enter, promises, wrap=True):
 def as_update(array, values):
     """Return what enters an array; an integer takes the array's dtype if it fits."""
     dtype = typeof(array).dtype
-    if isinstance(values, int) and kind_of(dtype) in "iu":
+    if isinstance(values, int) and dtype_kind(dtype) in "iu":
         info = np.iinfo(dtype)
         if info.min <= values <= info.max:
             return asarray(values, dtype)
     values = values if isinstance(values, Array) else asarray(values)
     check_dtypes("scatter", (array, values))
-    if values.dtype != dtype != common_type(values, np.empty((), dtype))[0]:
+    if (
+        values.dtype
+        != dtype
+        != common_dtype_and_weak_type(values, np.empty((), dtype))[0]
+    ):
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
             f"dtype={values.dtype} to dtype={dtype} with jax_numpy_dtype_promotion="
@@ -124,8 +138,8 @@ def entering_by(primitive, combine):
     """Return a scatter as a function of an array, indices, updates and numbers."""
 
     def enter(array, indices, updates, numbers, **how):
-        args = array, indices, updates, numbers, Promises(**how)
-        return scatter_by(primitive, combine, *args)
+        args = array, indices, updates, numbers, ScatterIndexInfo(**how)
+        return scatter_with_combiner(primitive, combine, *args)
 
     return enter
 
@@ -148,14 +162,14 @@ def updating(enter, doc, finish=None):
         wrap_negative_indices: bool = True,
     ) -> Array:
         refuse_sharding("at", out_sharding)
-        promises = Promises(indices_are_sorted, unique_indices, mode)
+        promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         array = ones_like(self.array) if finish else self.array
         args = values, enter, promises, wrap_negative_indices
-        result = scatter_index(array, self.index, *args)
+        result = scatter_indexed_update(array, self.index, *args)
         return finish(self.array, result) if finish else result
 
     method.__doc__ = doc
-    return guarded(method)
+    return api_boundary(method)
 
 
 class IndexUpdates:
@@ -184,7 +198,7 @@ class IndexUpdates:
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
-    @guarded
+    @api_boundary
     def get(
         self,
         *,
@@ -197,11 +211,11 @@ class IndexUpdates:
     ) -> Array:
         """Return the elements; those outside are `fill_value` in the mode "fill"."""
         refuse_sharding("get", out_sharding)
-        promises = Promises(indices_are_sorted, unique_indices, mode)
+        promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         args = promises, fill_value, wrap_negative_indices
-        return take_index(self.array, self.index, *args)
+        return index_array(self.array, self.index, *args)
 
-    @guarded
+    @api_boundary
     def apply(
         self,
         func: Any,
@@ -217,10 +231,10 @@ class IndexUpdates:
             shape = {"update_shape": updates.shape}
             return scatter_apply(array, indices, func, numbers, **shape, **how)
 
-        promises = Promises(indices_are_sorted, unique_indices, mode)
+        promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         zero = np.zeros((), typeof(self.array).dtype)
         args = zero, enter, promises, wrap_negative_indices
-        return scatter_index(self.array, self.index, *args)
+        return scatter_indexed_update(self.array, self.index, *args)
 
     _multiply = entering_by(scatter_mul_p, lax.mul)
     add = updating(entering_by(scatter_add_p, lax.add), "Add to the elements.")
@@ -253,7 +267,7 @@ class IndexUpdater:
         return IndexUpdates(self.array, index)
 
 
-methods.supersede("at", at, property(IndexUpdater))
+tracer_methods.supersede("at", at, property(IndexUpdater))
 
 
 # Elements of arrays at places: to take them, and to put others there.
@@ -266,9 +280,9 @@ def indices_inside(indices, size, mode):
         return fitted, GatherScatterMode.FILL_OR_DROP
     if mode == "wrap":
         promise = GatherScatterMode.PROMISE_IN_BOUNDS
-        if kind(indices) in "iu" and np.iinfo(indices.dtype).max < size:
+        if array_kind(indices) in "iu" and np.iinfo(indices.dtype).max < size:
             indices = lax.convert_element_type(indices, np.int32)
-        return mod(indices, constant(indices, size)), promise
+        return mod(indices, literal_like(indices, size)), promise
     if mode == "clip":
         return indices, GatherScatterMode.CLIP
     if mode == "raise":
@@ -304,7 +318,7 @@ def take(
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
-    x, places = arraylike("take", a), arraylike("take", indices)
+    x, places = as_arraylike("take", a), as_arraylike("take", indices)
     x = ravel(x) if axis is None else x
     axis = canonicalize_axis(0 if axis is None else axis, x.ndim)
     places, gather_mode = indices_inside(places, x.shape[axis], mode)
@@ -395,8 +409,8 @@ def take_along_axis(
 
     Reference: ``jax.numpy.take_along_axis``.
     """
-    a, indices = (arraylike("take_along_axis", x) for x in (arr, indices))
-    if kind_of(indices.dtype) not in "iu":
+    a, indices = (as_arraylike("take_along_axis", x) for x in (arr, indices))
+    if dtype_kind(indices.dtype) not in "iu":
         raise TypeError(
             f"take_along_axis indices must be of integer type, got {indices.dtype}"
         )
@@ -422,7 +436,7 @@ def take_along_axis(
     if wrap_negative_indices:
         dtype = np.int32 if a.shape[axis] < 2**31 else np.int64
         indices = lax.convert_element_type(indices, dtype)
-        indices = wrapped(indices, a.shape[axis])
+        indices = normalize_negative_indices(indices, a.shape[axis])
     mode = "fill" if mode is None else mode
     pairing = Pairing(a.shape, indices.shape, axis)
     return _along_axis(a, indices, pairing, shape, mode, fill_value)
@@ -458,7 +472,7 @@ def put_along_axis(
     Reference: ``jax.numpy.put_along_axis``.
     """
     _refuse_in_place("put_along_axis", inplace)
-    x, indices = (arraylike("put_along_axis", each) for each in (arr, indices))
+    x, indices = (as_arraylike("put_along_axis", each) for each in (arr, indices))
     row = ravel(x) if axis is None else x
     axis = 0 if axis is None else canonicalize_axis(axis, row.ndim)
     if row.ndim != indices.ndim:
@@ -473,7 +487,7 @@ def put_along_axis(
 
 
 def _stretched_to(name, values, shape):
-    values = arraylike(name, values)
+    values = as_arraylike(name, values)
     if values.ndim > len(shape) or any(
         a not in (1, b) for a, b in zip(values.shape[::-1], shape[::-1])
     ):
@@ -527,7 +541,7 @@ def put(
     Reference: ``jax.numpy.put``.
     """
     _refuse_in_place("put", inplace)
-    x, places, values = (ravel(arraylike("put", each)) for each in (a, ind, v))
+    x, places, values = (ravel(as_arraylike("put", each)) for each in (a, ind, v))
     shape = np.shape(a)
     if not x.size or not places.size or not values.size:
         return reshape(x, shape)
@@ -535,14 +549,14 @@ def put(
         if mode == "raise":
             raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
-    if kind(places) not in "biu":
+    if array_kind(places) not in "biu":
         raise TypeError(f"put indices must be of integer type, got {places.dtype}")
-    if kind(places) == "b" or np.iinfo(places.dtype).max < x.size:
+    if array_kind(places) == "b" or np.iinfo(places.dtype).max < x.size:
         places = lax.convert_element_type(places, np.int32)
     if mode is None:
-        places = wrapped(places, x.size)
+        places = normalize_negative_indices(places, x.size)
     if mode == "wrap":
-        places = mod(places, constant(places, x.size))
+        places = mod(places, literal_like(places, x.size))
     else:
         places = clip(places, 0, x.size - 1)
     values = _as_long_as(values, places.size)
@@ -562,7 +576,7 @@ def place(
 
     Reference: ``jax.numpy.place``.
     """
-    x, mask, vals = (ravel(arraylike("place", each)) for each in (arr, mask, vals))
+    x, mask, vals = (ravel(as_arraylike("place", each)) for each in (arr, mask, vals))
     _refuse_in_place("place", inplace)
     if x.size != mask.size:
         raise ValueError("place: arr and mask must be the same size")
@@ -600,15 +614,15 @@ def nonzero(
 
     Reference: ``jax.numpy.nonzero``.
     """
-    x = arraylike("nonzero", a)
+    x = as_arraylike("nonzero", a)
     if not x.ndim:
         raise ValueError(
             "Calling nonzero on 0d arrays is not allowed. Use "
             "jnp.atleast_1d(scalar).nonzero() instead."
         )
-    mask = as_bool(x)
+    mask = is_nonzero(x)
     found = _sum(mask)
-    size = as_integer(found if size is None else size, "size", SIZE_OF_NONZERO)
+    size = operator_index(found if size is None else size, "size", SIZE_OF_NONZERO)
     if not x.size or not size:
         return tuple(zeros(size, int) for _ in x.shape)
     numbers = bincount(cumsum(mask.reshape(-1)), length=size)
@@ -657,9 +671,9 @@ def bincount(
     Reference: ``jax.numpy.bincount``.
     """
     refuse_sharding("bincount", out_sharding)
-    x = arraylike("bincount", x)
-    x = astype(x, np.int32) if kind_of(x.dtype) == "b" else x
-    if kind_of(x.dtype) not in "iu":
+    x = as_arraylike("bincount", x)
+    x = astype(x, np.int32) if dtype_kind(x.dtype) == "b" else x
+    if dtype_kind(x.dtype) not in "iu":
         raise TypeError(
             f"x argument to bincount must have an integer type; got {x.dtype}"
         )
@@ -672,7 +686,7 @@ def bincount(
             f"{x.shape}"
         )
     length = _length_of_counts(x, minlength) if length is None else length
-    length = as_integer(length, "the argument 'length' of jnp.bincount")
+    length = operator_index(length, "the argument 'length' of jnp.bincount")
     counts = zeros(length, typeof(weights).dtype)
     return counts.at[clip(x, 0)].add(weights, mode="drop")
 
@@ -684,7 +698,7 @@ def int_dtype():
 
 def _length_of_counts(x, minlength):
     """Return one more than the largest number of a row, which has to be known."""
-    known = known_value(x)
+    known = concrete_or_none(x)
     if known is None:
         raise ConcretizationTypeError(
             "Abstract tracer value encountered where concrete value is expected: "
@@ -705,14 +719,12 @@ def flatnonzero(
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(
-    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
-) -> Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Return the places of the elements that are not zero, a row for each.
 
     Reference: ``jax.numpy.argwhere``.
     """
-    a = arraylike("argwhere", a)
+    a = as_arraylike("argwhere", a)
     rows = stack(nonzero(atleast_1d(a), size=size, fill_value=fill_value), 1)
     return rows if a.ndim else rows[:, :0]
 
@@ -742,10 +754,10 @@ def compress(
         raise NotImplementedError(
             "The 'out' argument to jnp.compress is not supported."
         )
-    holds = as_bool(arraylike("compress", condition))
+    holds = is_nonzero(as_arraylike("compress", condition))
     if holds.ndim != 1:
         raise ValueError("condition must be a 1D array")
-    x = arraylike("compress", a)
+    x = as_arraylike("compress", a)
     x, axis = (ravel(x), 0) if axis is None else (moveaxis(x, axis, 0), axis)
     chosen, extra = holds[: x.shape[0]], holds[x.shape[0] :]
     x = x[: chosen.shape[0]]
@@ -783,7 +795,7 @@ def extract(
 
 def least(dtype):
     """Return the number that no number of a dtype is less than."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in "iu":
         return np.iinfo(dtype).min
     return False if kind == "b" else -np.inf
@@ -791,7 +803,7 @@ def least(dtype):
 
 def greatest(dtype):
     """Return the number that no number of a dtype exceeds."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in "iu":
         return np.iinfo(dtype).max
     return True if kind == "b" else np.inf
@@ -801,8 +813,8 @@ def count_segments(segment_ids, num_segments):
     """Return how many segments there are: one more than the largest number."""
     if num_segments is None:
         count = segment_ids.max() + 1
-        num_segments = as_integer(count, "num_segments", COUNT_OF_SEGMENTS)
-    if as_integer(num_segments, "num_segments") < 0:
+        num_segments = operator_index(count, "num_segments", COUNT_OF_SEGMENTS)
+    if operator_index(num_segments, "num_segments") < 0:
         raise ValueError("num_segments must be non-negative.")
     return num_segments
 
@@ -833,18 +845,18 @@ def segment_reduction(name, scatter, start, reduce):
         out_sharding: Any = None,
     ) -> Array:
         refuse_sharding(name, out_sharding)
-        data, ids = arraylike(name, data), arraylike(name, segment_ids)
+        data, ids = as_arraylike(name, data), as_arraylike(name, segment_ids)
         shape = (count_segments(ids, num_segments), *data.shape[1:])
-        promises = Promises(indices_are_sorted, unique_indices, mode)
+        promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         first = start(data.dtype)
         if bucket_size is None:
             out = full(shape, first, data.dtype)
-            return scatter_index(out, ids, data, scatter, promises, wrap=False)
+            return scatter_indexed_update(out, ids, data, scatter, promises, wrap=False)
         buckets = -(-ids.size // bucket_size)
         out = full((buckets, *shape), first, data.dtype)
         which = lax.div(lax.iota(np.int32, ids.shape[0]), np.int32(bucket_size))
         index = which, ids[None, :]
-        out = scatter_index(out, index, data, scatter, promises, wrap=False)
+        out = scatter_indexed_update(out, index, data, scatter, promises, wrap=False)
         return astype(reduce(out, axis=0), data.dtype)
 
     function.__name__ = function.__qualname__ = name
@@ -881,4 +893,4 @@ def compress_method(x, condition, axis=None, *, size=None, fill_value=0, out=Non
 _methods = {
     "take": take, "nonzero": nonzero, "compress": compress_method, "choose": choose,
 }  # fmt: skip
-register({name: guarded(method) for name, method in _methods.items()})
+register_methods({name: api_boundary(method) for name, method in _methods.items()})

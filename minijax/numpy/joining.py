@@ -16,21 +16,26 @@ from minijax import lax
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer, refuse_sharding, size_along
+from minijax.arrays.numerics import dim_size_along, operator_index, refuse_sharding
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import check_arraylike, promote_dtypes
 from minijax.numpy.array_creation import from_object, full
-from minijax.numpy.operands import as_array, kind, known_value, stretch
+from minijax.numpy.operands import (
+    array_kind,
+    as_array,
+    broadcast_to_shape,
+    concrete_or_none,
+)
 from minijax.numpy.ranges import linspace
 from minijax.numpy.shapes import (
-    arraylike,
-    as_axes,
-    as_axis,
-    as_shape,
+    as_arraylike,
     atleast_1d,
     atleast_2d,
+    canonical_axes,
+    canonical_axis,
+    canonicalize_shape,
     expand_dims,
     ravel,
     reshape,
@@ -70,7 +75,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     operands = as_operands("concatenate", arrays, dtype)
     if not operands[0].ndim:
         raise ValueError("Zero-dimensional arrays cannot be concatenated; stack them.")
-    return lax.concatenate(operands, as_axis(axis, operands[0].ndim))
+    return lax.concatenate(operands, canonical_axis(axis, operands[0].ndim))
 
 
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
@@ -88,7 +93,7 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Arr
     if len(set(shapes)) > 1:
         listed = ", ".join(map(str, shapes))
         raise ValueError(f"All input arrays must have the same shape. Got {listed}.")
-    axis = as_axis(axis, len(shapes[0]) + 1)
+    axis = canonical_axis(axis, len(shapes[0]) + 1)
     return lax.concatenate([expand_dims(each, axis) for each in operands], axis)
 
 
@@ -131,8 +136,8 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
     Reference: ``jax.numpy.array_split``.
     """
-    ary = arraylike("array_split", ary)
-    axis = as_axis(axis, ary.ndim)
+    ary = as_arraylike("array_split", ary)
+    axis = canonical_axis(axis, ary.ndim)
     places = _places(ary.shape[axis], indices_or_sections)
     return [
         lax.slice_in_dim(ary, start, stop, axis=axis)
@@ -142,13 +147,13 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 def _places(size, indices_or_sections):
     if np.ndim(indices_or_sections):
-        places = [0, *as_shape(indices_or_sections), size]
+        places = [0, *canonicalize_shape(indices_or_sections), size]
         if places != sorted(places):
             raise ValueError(
                 f"places to cut at must increase from 0 to {size}: {places}"
             )
         return places
-    sections = as_integer(indices_or_sections, "the number of pieces")
+    sections = operator_index(indices_or_sections, "the number of pieces")
     share, rest = size // sections, size % sections
     return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
 
@@ -161,9 +166,9 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
     Reference: ``jax.numpy.split``.
     """
-    size = size_along(arraylike("split", ary), axis)
+    size = dim_size_along(as_arraylike("split", ary), axis)
     if not np.ndim(indices_or_sections):
-        rest = size % as_integer(indices_or_sections, "the number of pieces")
+        rest = size % operator_index(indices_or_sections, "the number of pieces")
         if rest:
             raise ValueError(
                 f"array split does not result in an equal division: rest is {rest}"
@@ -176,8 +181,8 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
     Reference: ``jax.numpy.tile``.
     """
-    A, reps = arraylike("tile", A), as_shape(reps)
-    A = stretch(A, (1,) * (len(reps) - A.ndim) + A.shape)
+    A, reps = as_arraylike("tile", A), canonicalize_shape(reps)
+    A = broadcast_to_shape(A, (1,) * (len(reps) - A.ndim) + A.shape)
     reps = (1,) * (A.ndim - len(reps)) + reps
     doubled = tuple(size for pair in zip(reps, A.shape) for size in pair)
     spread = lax.broadcast_in_dim(A, doubled, range(1, 2 * A.ndim, 2))
@@ -211,13 +216,13 @@ def repeat(
     a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
     if total_repeat_length is not None:
-        total_repeat_length = as_integer(total_repeat_length, "total_repeat_length")
+        total_repeat_length = operator_index(total_repeat_length, "total_repeat_length")
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
     a = as_array(a) if np.ndim(a) else ravel(a)
-    axis = as_axis(axis, a.ndim)
+    axis = canonical_axis(axis, a.ndim)
     if not np.ndim(repeats) and total_repeat_length is None:
-        return _repeat_all(a, as_integer(repeats, "repeats"), axis)
+        return _repeat_all(a, operator_index(repeats, "repeats"), axis)
     if isinstance(repeats, Tracer):
         return _look_up(a, repeats, axis, total_repeat_length)
     counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)
@@ -229,7 +234,7 @@ def repeat(
 def _known_repeats(repeats, total):
     if not isinstance(repeats, Tracer):
         return repeats
-    value = known_value(repeats)
+    value = concrete_or_none(repeats)
     if value is None and total is None:
         raise ConcretizationTypeError(
             "Abstract tracer value encountered where concrete value is expected: "
@@ -272,8 +277,8 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
     Reference: ``jax.numpy.flip``.
     """
-    m = arraylike("flip", m)
-    return lax.rev(m, as_axes(axis, m.ndim))
+    m = as_arraylike("flip", m)
+    return lax.rev(m, canonical_axes(axis, m.ndim))
 
 
 # Padding: elements around an array.
@@ -294,7 +299,7 @@ def pad(
     Args:
       array: array of n axes.
       pad_width: how many: one number, one pair ``(before, after)``, or n such pairs.
-      mode: what to put there: ``"constant"`` values, copies of the ``"edge"``, or
+      mode: what to put there: ``"literal_like"`` values, copies of the ``"edge"``, or
         elements in the order in which they ``"reflect"`` (without the edge),
         ``"symmetric"`` (with it) or ``"wrap"`` around; the ``"maximum"``,
         ``"minimum"``, ``"mean"`` or ``"median"`` along the axis, a ``"linear_ramp"``
@@ -312,7 +317,7 @@ def pad(
 
     Reference: ``jax.numpy.pad``.
     """
-    operand = arraylike("pad", array)
+    operand = as_arraylike("pad", array)
     widths = _pad_widths(pad_width, operand.ndim)
     if callable(mode):
         return _pad_by_function(operand, widths, mode, kwargs)
@@ -336,8 +341,8 @@ def pad(
 def _known_widths(given):
     if isinstance(given, (tuple, list)):
         return [*map(_known_widths, given)]
-    unknown = isinstance(given, Tracer) and known_value(given) is None
-    return as_integer(given, "pad_width") if unknown else given
+    unknown = isinstance(given, Tracer) and concrete_or_none(given) is None
+    return operator_index(given, "pad_width") if unknown else given
 
 
 def _pad_widths(pad_width, ndim, name="pad_width"):
@@ -359,7 +364,7 @@ def _pad_constant(operand, widths, values):
     values = as_type(values, operand.dtype, operand.weak_type)
     if not values.ndim:
         return lax.pad(operand, values, [(low, high, 0) for low, high in widths])
-    values = stretch(values, (operand.ndim, 2))
+    values = broadcast_to_shape(values, (operand.ndim, 2))
     for axis, width in enumerate(widths):
         for side in (0, 1):
             config = [(0, 0, 0)] * operand.ndim
@@ -402,7 +407,9 @@ def _run(operand, run, axis):
 
 def _copies(piece, count, axis):
     """Return so many copies of a piece of size 1 along an axis."""
-    return stretch(piece, (*piece.shape[:axis], count, *piece.shape[axis + 1 :]))
+    return broadcast_to_shape(
+        piece, (*piece.shape[:axis], count, *piece.shape[axis + 1 :])
+    )
 
 
 def _pad_by_pieces(operand, widths, mode, option):
@@ -415,7 +422,7 @@ def _pad_by_pieces(operand, widths, mode, option):
             raise ValueError("stat_length of 0 yields no value for padding")
     elif mode == "linear_ramp":
         ends = from_object(0 if option is None else option, None)
-        ends = stretch(ends, (operand.ndim, 2))
+        ends = broadcast_to_shape(ends, (operand.ndim, 2))
         options = [(ends[axis, 0], ends[axis, 1]) for axis in range(operand.ndim)]
     else:
         options = [(option, option)] * operand.ndim
@@ -454,7 +461,7 @@ def _statistic(operand, axis, count, side, length, mode):
     names = {"maximum": "max", "minimum": "min"}
     statistic = getattr(import_module("minijax.numpy"), names.get(mode, mode))
     found = statistic(_edge(operand, axis, length, side), axis, keepdims=True)
-    if kind(operand) in "iu" and kind(found) == "f":
+    if array_kind(operand) in "iu" and array_kind(found) == "f":
         found = lax.round(found, lax.RoundingMethod.TO_NEAREST_EVEN)
     found = as_type(found, operand.dtype, operand.weak_type)
     return _copies(found, count, axis)

@@ -9,8 +9,8 @@ References: indexing of ``jax.Array``, ``jax._src.numpy.util``.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl, typeof
-from minijax.arrays.dtypes import kind_of, name_of
+from minijax.arrays.array import as_array_impl, typeof
+from minijax.arrays.dtypes import dtype_kind, dtype_name
 from minijax.core import Array, Tracer, current_trace
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.lax.arithmetic import astype as as_type
@@ -20,7 +20,7 @@ from minijax.lax.reductions import is_arraylike
 # The entries of a basic index: integers, slices, single bools, None, an ellipsis.
 
 
-def as_entries(index):
+def index_entries(index):
     """Return the entries of an index: integers, bools, slices, None and ``...``."""
     return [
         as_entry(each) for each in (index if isinstance(index, tuple) else (index,))
@@ -36,16 +36,16 @@ def as_entry(entry):
     if entry is None or entry is Ellipsis:
         return entry
     if isinstance(entry, slice):
-        return slice(*map(as_bound, (entry.start, entry.stop, entry.step)))
-    integer = known_integer(entry)
+        return slice(*map(slice_bound, (entry.start, entry.stop, entry.step)))
+    integer = concrete_int_or_none(entry)
     if integer is None:
         integer = known_truth(entry)
     if integer is None:
-        refuse(entry)
+        raise_advanced_index(entry)
     return integer
 
 
-def known_value(x):
+def concrete_or_none(x):
     """Return `x`, or the array that a tracer stands for, or None without numbers."""
     return getattr(x, "concrete", _nothing)() if isinstance(x, Tracer) else x
 
@@ -54,11 +54,11 @@ def _nothing():
     return None
 
 
-def known_integer(x):
+def concrete_int_or_none(x):
     """Return the value of an integer that is known while tracing, or None."""
     if type(x) is int:
         return x
-    concrete = known_value(x)
+    concrete = concrete_or_none(x)
     if not is_arraylike(concrete) or typeof(concrete).shape:
         return None
     if typeof(concrete).dtype.kind not in "iu":
@@ -68,15 +68,15 @@ def known_integer(x):
 
 def known_truth(x):
     """Return the value of a single bool that is known while tracing, or None."""
-    concrete = known_value(x)
+    concrete = concrete_or_none(x)
     if not is_arraylike(concrete) or typeof(concrete).shape:
         return None
     return bool(np.asarray(concrete)) if typeof(concrete).dtype.kind == "b" else None
 
 
-def as_bound(bound):
+def slice_bound(bound):
     """Return an end or the step of a slice as an ``int``, or None."""
-    integer = known_integer(bound)
+    integer = concrete_int_or_none(bound)
     if isinstance(bound, Tracer) and integer is None:
         raise IndexError(
             "Slice entries must be static integers, since they decide the shape of "
@@ -86,7 +86,7 @@ def as_bound(bound):
     return bound if integer is None else integer
 
 
-def refuse(entry):
+def raise_advanced_index(entry):
     """Raise the error for an entry that basic indexing does not have."""
     if isinstance(entry, str):
         raise TypeError(f"Arrays have no string indices; got {entry!r}")
@@ -101,12 +101,12 @@ def refuse(entry):
             f"or bools. Got {entry!r}"
         )
     aval = typeof(entry)
-    if kind_of(aval.dtype) not in "biu":
+    if dtype_kind(aval.dtype) not in "biu":
         raise TypeError(
             "Indexer must have integer or boolean type, got indexer with type "
-            f"{name_of(aval.dtype)}"
+            f"{dtype_name(aval.dtype)}"
         )
-    if aval.dtype == bool and known_value(entry) is None:
+    if aval.dtype == bool and concrete_or_none(entry) is None:
         raise NonConcreteBooleanIndexError(
             f"Array boolean indices must be concrete; got {aval}"
         )
@@ -136,7 +136,7 @@ def expand_ellipsis(entries, ndim):
     return entries[:place] + [slice(None)] * (ndim - used) + entries[place + 1 :]
 
 
-def add_truth(box, entries):
+def insert_bool_axis(box, entries):
     """Add the axis that bools in an index make, of size 1, or 0 if one is False.
 
     It stands where the integers and bools of the index stand, if they are neighbours,
@@ -152,33 +152,33 @@ def add_truth(box, entries):
 # Operands of NumPy's functions: their kinds, literals like them, stretched arrays.
 
 
-def kind(x):
+def array_kind(x):
     """Return the kind of an array's dtype: one of ``b i u f c``."""
-    return kind_of(typeof(x).dtype).replace("h", "f")
+    return dtype_kind(typeof(x).dtype).replace("h", "f")
 
 
-def by_kind(kinds, function, otherwise):
+def dispatch_on_kind(kinds, function, otherwise):
     """Return a function that calls `function` for arrays of `kinds`, or `otherwise`."""
     letters = kinds.replace("f", "fh")
 
     def chosen(x, *args):
-        right = function if kind_of(typeof(x).dtype) in letters else otherwise
+        right = function if dtype_kind(typeof(x).dtype) in letters else otherwise
         return right(x, *args)
 
     return chosen
 
 
-def by_parts(compare):
+def lexicographic_compare(compare):
     """Return a comparison that orders complex numbers by real, then imaginary part."""
 
     def lexical(x, y):
         reals, imags = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
         return lax.select(lax.eq(*reals), compare(*imags), compare(*reals))
 
-    return by_kind("c", lexical, compare)
+    return dispatch_on_kind("c", lexical, compare)
 
 
-def stretch(x, shape):
+def broadcast_to_shape(x, shape):
     """Broadcast an array or a scalar literal to `shape`.
 
     Raises:
@@ -201,18 +201,18 @@ def stretch(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-def constant(x, value):
+def literal_like(x, value):
     """Return `value` as a literal of the type of `x`, weak if that is weak."""
     aval = typeof(x)
     return as_type(value, aval.dtype, aval.weak_type)
 
 
-def as_bool(x):
+def is_nonzero(x):
     """Return where `x` is not zero."""
-    if kind(x) == "b":
+    if array_kind(x) == "b":
         return x
     zero = as_type(0, typeof(x).dtype)
-    return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
+    return lax.ne(x, zero if np.ndim(x) else literal_like(x, 0))
 
 
 def as_array(x):
@@ -223,7 +223,7 @@ def as_array(x):
     if isinstance(x, Array):
         return x
     stage = None if np.ndim(x) else _stage_of(current_trace())
-    return stage(x) if stage else asarray_impl(x)
+    return stage(x) if stage else as_array_impl(x)
 
 
 def _stage_of(trace):
@@ -233,24 +233,27 @@ def _stage_of(trace):
     return trace and trace.stage_value
 
 
-def chosen_by_truths(x, y):
+def multiply_by_bool(x, y):
     """Return a product with truths: the float where they hold, and 0 elsewhere.
 
     None if neither operand is an array of bools, if the other one has no floats, or if
     a program is written down, which keeps the product.
     """
     for truths, other in ((x, y), (y, x)):
-        if is_array_of_bools(truths) and kind(other) in "fc" and not is_staged():
+        if is_array_of_bools(truths) and array_kind(other) in "fc" and not is_staged():
             truths, other = promote_shapes(truths, as_array(other))
             shape = lax.broadcast_shapes(typeof(truths).shape, typeof(other).shape)
-            cases = stretch(other, shape), stretch(constant(other, 0), shape)
-            return lax.select(stretch(truths, shape), *cases)
+            cases = (
+                broadcast_to_shape(other, shape),
+                broadcast_to_shape(literal_like(other, 0), shape),
+            )
+            return lax.select(broadcast_to_shape(truths, shape), *cases)
     return None
 
 
 def is_array_of_bools(x):
     """Return whether `x` holds truths, and is not one that a program knows."""
-    return isinstance(x, (Array, np.ndarray)) and kind(x) == "b"
+    return isinstance(x, (Array, np.ndarray)) and array_kind(x) == "b"
 
 
 def is_staged():

@@ -1,8 +1,8 @@
 """What Python asks of arrays, and the methods of arrays.
 
-Importing this module fills the table `minijax.core.methods`.
+Importing this module fills the table `minijax.core.tracer_methods`.
 
-Importing this module fills the table `minijax.core.methods`.
+Importing this module fills the table `minijax.core.tracer_methods`.
 
 Reference: ``jax.Array``.
 """
@@ -13,15 +13,20 @@ Reference: ``jax.Array``.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import check_dtype, name_of
-from minijax.arrays.transfer import device_put
+from minijax.arrays.dtypes import check_dtype, dtype_name
+from minijax.arrays.transfer import device_put_leaf
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
 from minijax.lax.reductions import check_arraylike
 from minijax.numpy.array_creation import astype, copy, diagonal
-from minijax.numpy.array_methods import concrete, equal, register, register_operators
+from minijax.numpy.array_methods import (
+    concrete_array_or_error,
+    equal,
+    register_methods,
+    register_operators,
+)
 from minijax.numpy.joining import repeat
-from minijax.numpy.reductions import REDUCTIONS, STATISTICS
+from minijax.numpy.reductions import REDUCTION_METHODS, STATISTICS
 from minijax.numpy.shapes import (
     matrix_transpose,
     ravel,
@@ -50,7 +55,7 @@ from minijax.numpy.ufuncs import (
 # What Python asks of arrays: numbers, an index, membership, rounding.
 
 
-def check_scalar(x):
+def check_scalar_conversion(x):
     """Raise a TypeError for an array with axes."""
     if x.ndim:
         raise TypeError(
@@ -67,22 +72,24 @@ def as_index(x):
             f"{x.aval}"
         )
     what = "The __index__() method was called on traced array (as index or size)"
-    return int(np.asarray(concrete(x, TracerIntegerConversionError, what)))
+    return int(
+        np.asarray(concrete_array_or_error(x, TracerIntegerConversionError, what))
+    )
 
 
 ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
 
 
-def numbers_of(x, what):
+def concrete_numpy(x, what):
     """Return an array as NumPy's; a tracer without numbers is refused."""
     what = f"{ABSTRACT}, in {what}"
-    return np.asarray(concrete(x, ConcretizationTypeError, what))
+    return np.asarray(concrete_array_or_error(x, ConcretizationTypeError, what))
 
 
 def as_int(x):
     """Return an array without axes as an ``int``, cut off towards zero."""
-    check_scalar(x)
-    return int(numbers_of(x, "int()").item())
+    check_scalar_conversion(x)
+    return int(concrete_numpy(x, "int()").item())
 
 
 def as_number(x):
@@ -91,13 +98,13 @@ def as_number(x):
     A tracer is refused even if its numbers are known: the number would silently lose
     what the tracer carries, such as a derivative.
     """
-    check_scalar(x)
+    check_scalar_conversion(x)
     way_out = "x.astype(float) converts inside the program."
-    refuse_tracer(x, "a float or complex number of Python", way_out)
+    raise_concretization_error(x, "a float or complex number of Python", way_out)
     return np.asarray(x).item()
 
 
-def refuse_tracer(x, what, way_out):
+def raise_concretization_error(x, what, way_out):
     """Raise a ConcretizationTypeError if `what` would lose what a tracer carries."""
     if isinstance(x, Tracer):
         provenance = getattr(x, "provenance", str)()
@@ -117,7 +124,7 @@ def as_complex(x):
     return complex(as_number(x))
 
 
-register({
+register_methods({
     "__index__": as_index,
     "__int__": as_int,
     "__float__": as_float,
@@ -144,16 +151,16 @@ def refuse_assignment(x, index, value):
     )
 
 
-def rounded(x, ndigits=None):
+def round_to_decimals(x, ndigits=None):
     """Round to decimals, or without a number of them to integers."""
     result = around(x, 0 if ndigits is None else ndigits)
     return astype(result, int) if ndigits is None else result
 
 
-register({
+register_methods({
     "__contains__": contains,
     "__setitem__": refuse_assignment,
-    "__round__": rounded,
+    "__round__": round_to_decimals,
 })  # fmt: skip
 
 
@@ -168,11 +175,11 @@ register_operators({
     "lshift": ("<<", left_shift),
     "rshift": (">>", right_shift),
 })  # fmt: skip
-register({"__pos__": positive, "__abs__": absolute})
+register_methods({"__pos__": positive, "__abs__": absolute})
 
 
-register(REDUCTIONS | STATISTICS)
-register({
+register_methods(REDUCTION_METHODS | STATISTICS)
+register_methods({
     "clip": clip,
     "clone": copy,
     "conj": conjugate,
@@ -200,7 +207,7 @@ def refuse_flat(_):
     )
 
 
-register({"flat": property(refuse_flat)})
+register_methods({"flat": property(refuse_flat)})
 
 
 def reshape_method(x, *shape, order="C"):
@@ -217,14 +224,14 @@ def transpose_method(x, *axes):
 
 def astype_method(x, dtype, copy=False, device=None):
     """Convert to another dtype; None stands for the default float."""
-    return device_put(astype(x, dtype, copy=copy), device)
+    return device_put_leaf(astype(x, dtype, copy=copy), device)
 
 
 def to_device(x, device, *, stream=None):
     """Return the array on another device; there are no streams to wait for."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
-    return device_put(x, device)
+    return device_put_leaf(x, device)
 
 
 def item(x, *place):
@@ -234,24 +241,26 @@ def item(x, *place):
       x: array; as a tracer, a ConcretizationTypeError is raised.
       *place: its index, or its position in row-major order.
     """
-    return numbers_of(x, "item()").item(*place)
+    return concrete_numpy(x, "item()").item(*place)
 
 
 def tolist(x):
     """Return the elements as numbers in nested lists."""
-    refuse_tracer(x, "a list", "list(x) has tracers in it.")
-    return numbers_of(x, "tolist()").tolist()
+    raise_concretization_error(x, "a list", "list(x) has tracers in it.")
+    return concrete_numpy(x, "tolist()").tolist()
 
 
 def tobytes(x, order="C"):
     """Return the bytes of the elements in row-major order."""
-    refuse_tracer(x, "the bytes", "jax.debug.callback is given the numbers.")
-    return numbers_of(x, "tobytes()").tobytes(order)
+    raise_concretization_error(
+        x, "the bytes", "jax.debug.callback is given the numbers."
+    )
+    return concrete_numpy(x, "tobytes()").tobytes(order)
 
 
 def unsafe_buffer_pointer(x):
     """Return the address of the first element, in the memory of its device."""
-    numbers = numbers_of(x, "unsafe_buffer_pointer()")
+    numbers = concrete_numpy(x, "unsafe_buffer_pointer()")
     return getattr(x._buffer, "address", numbers.ctypes.data)
 
 
@@ -260,17 +269,17 @@ def check_width(aval, dtype):
     if not aval.shape and aval.dtype.itemsize != dtype.itemsize:
         raise ValueError(
             "view() of a 0d array is only supported if the itemsize is unchanged, not "
-            f"from {name_of(aval.dtype)} to {name_of(dtype)}."
+            f"from {dtype_name(aval.dtype)} to {dtype_name(dtype)}."
         )
     if aval.shape and aval.shape[-1] * aval.dtype.itemsize % dtype.itemsize:
         raise ValueError(
             "When changing to a larger dtype, its size must be a divisor of the total "
             "size in bytes of the last axis of the array; "
-            f"{name_of(dtype)} does not fit {aval}."
+            f"{dtype_name(dtype)} does not fit {aval}."
         )
 
 
-def bits_of(x):
+def bytes_or_parts(x):
     """Return bools as bytes, and complex numbers as their parts along the last axis."""
     if x.dtype.kind == "b":
         return lax.convert_element_type(x, np.dtype("uint8"))
@@ -313,7 +322,7 @@ def view(x, dtype=None, type=None):
         return x
     check_width(x.aval, dtype)
     last = [size * x.dtype.itemsize // dtype.itemsize for size in x.shape[-1:]]
-    return with_bits(bits_of(x), dtype, (*x.shape[:-1], *last))
+    return with_bits(bytes_or_parts(x), dtype, (*x.shape[:-1], *last))
 
 
 def byteswap(x):
@@ -339,7 +348,7 @@ def no_scatter(x):
 at = property(no_scatter)
 
 
-register({
+register_methods({
     "reshape": reshape_method,
     "transpose": transpose_method,
     "astype": astype_method,

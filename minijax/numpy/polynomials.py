@@ -12,11 +12,11 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.numpy.shapes import as_axes
+from minijax.numpy.shapes import canonical_axes
 from minijax.scipy.special.gamma_functions import bessel_i0
 from minijax.typing import ArrayLike
 
@@ -116,7 +116,7 @@ def polyfit(
     Reference: ``jax.numpy.polyfit``.
     """
     places, values = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(y))
-    deg = as_integer(deg, "deg of polyfit")
+    deg = operator_index(deg, "deg of polyfit")
     _check_points(places, values, deg)
     powers, axes = jnp.vander(places, deg + 1), values.ndim
     if w is not None:
@@ -215,7 +215,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     places = np.argwhere(_concrete_numbers("trim_zeros", x) != 0)
     if not isinstance(trim, str):
         raise TypeError(f"trim_zeros: trim is a text of f and b, not {trim!r}.")
-    axes = range(x.ndim) if axis is None else as_axes(axis, x.ndim)
+    axes = range(x.ndim) if axis is None else canonical_axes(axis, x.ndim)
     window = [slice(None)] * x.ndim
     front, back = "f" in trim.lower(), "b" in trim.lower()
     for one in axes:
@@ -245,7 +245,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Reference: ``jax.numpy.kaiser``.
     """
     M = int(M) if isinstance(M, float | str) else M
-    M = as_integer(M, "the length of a window")
+    M = operator_index(M, "the length of a window")
     dtype, last = canonicalize_dtype(float), M - 1
     if last <= 0:
         return jnp.ones(M, dtype)

@@ -20,10 +20,10 @@ from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.numpy.array_methods import where as choose
-from minijax.numpy.operands import kind
+from minijax.numpy.operands import array_kind
 from minijax.numpy.reductions import _all, _sum, cumsum
 from minijax.numpy.reductions import any as _any
-from minijax.numpy.shapes import arraylike, as_axes, expand_dims
+from minijax.numpy.shapes import as_arraylike, canonical_axes, expand_dims
 from minijax.typing import ArrayLike
 
 METHODS = "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"
@@ -42,7 +42,7 @@ def _stretched(x, y):
     return [lax.broadcast_in_dim(z, shape, range(rank - z.ndim, rank)) for z in (x, y)]
 
 
-def rows_of(a, axes):
+def merge_axes_to_end(a, axes):
     """Return an array with some axes joined to one, at its end."""
     kept = [axis for axis in range(a.ndim) if axis not in axes]
     shape = [a.shape[axis] for axis in kept]
@@ -54,7 +54,7 @@ def _check(name, a, q, method, weights, axes, axis):
     if method not in METHODS:
         *words, last = map(repr, METHODS)
         raise ValueError(f"method can only be {', '.join(words)} or {last}")
-    if kind(a) == "c":
+    if array_kind(a) == "c":
         raise ValueError(
             f"{name} does not support complex input, as the operation is poorly "
             "defined."
@@ -66,7 +66,7 @@ def _check(name, a, q, method, weights, axes, axis):
 
 
 def _check_weights(a, method, weights, axes, axis):
-    if kind(weights) == "c":
+    if array_kind(weights) == "c":
         raise ValueError("Weights cannot be complex types.")
     if method != "inverted_cdf":
         raise NotImplementedError(
@@ -85,15 +85,17 @@ def _check_weights(a, method, weights, axes, axis):
 
 
 def _quantile(name, a, q, axis, method, keepdims, skip_nan, weights):
-    a, q = arraylike(name, a), arraylike(name, q)
-    axes = as_axes(tuple(axis) if isinstance(axis, list) else axis, a.ndim)
-    weights = None if weights is None else arraylike(name, weights)
+    a, q = as_arraylike(name, a), as_arraylike(name, q)
+    axes = canonical_axes(tuple(axis) if isinstance(axis, list) else axis, a.ndim)
+    weights = None if weights is None else as_arraylike(name, weights)
     _check(name, a, q, method, weights, axes, axis)
     [a, *more] = promote_dtypes_inexact(a, *([] if weights is None else [weights]))
     shape = [1 if i in axes else size for i, size in enumerate(a.shape)]
-    rows = rows_of(a, axes)
-    more = [rows_of(w, axes) if w.shape == a.shape else _repeated(w, rows.shape)
-            for w in more]  # fmt: skip
+    rows = merge_axes_to_end(a, axes)
+    more = [
+        merge_axes_to_end(w, axes) if w.shape == a.shape else _repeated(w, rows.shape)
+        for w in more
+    ]
     if not rows.shape[-1] and (not skip_nan or math.prod(rows.shape[:-1])):
         raise TypeError(f"{name} of no elements: {typeof(a)} along {axes}.")
     missing = lax.ne(rows, rows)
@@ -235,9 +237,7 @@ def percentile(
     """
     refuse_sharding("percentile", out_sharding)
     q = _hundredth("percentile", q)
-    return quantile(
-        a, q, axis, out, overwrite_input, method, keepdims, weights=weights
-    )
+    return quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def nanpercentile(
@@ -297,5 +297,5 @@ def _refuse_buffers(name: str, out: Any, overwrite_input: Any) -> None:
 
 
 def _hundredth(name: str, q: ArrayLike) -> Array:
-    [q] = promote_dtypes_inexact(arraylike(name, q))
+    [q] = promote_dtypes_inexact(as_arraylike(name, q))
     return lax.div(q, lax.full_like(q, 100))

@@ -15,14 +15,18 @@ from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer
-from minijax.arrays.transfer import placed
+from minijax.arrays.numerics import operator_index
+from minijax.arrays.transfer import put_result_on_device
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import check_arraylike, common_type, promote_dtypes_inexact
+from minijax.lax.reductions import (
+    check_arraylike,
+    common_dtype_and_weak_type,
+    promote_dtypes_inexact,
+)
 from minijax.numpy.array_creation import astype, ones
-from minijax.numpy.operands import as_array, stretch
+from minijax.numpy.operands import as_array, broadcast_to_shape
 from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
 from minijax.numpy.ufuncs import absolute, cos
 from minijax.typing import ArrayLike
@@ -52,13 +56,17 @@ def arange(
     ends = (0, start) if stop is None else (start, stop)
     start, stop = map(_static_number, ends)
     distance = 1 if step is None else _static_number(step)
-    dtype = common_type(*given)[0] if dtype is None else check_dtype(dtype, "arange")
+    dtype = (
+        common_dtype_and_weak_type(*given)[0]
+        if dtype is None
+        else check_dtype(dtype, "arange")
+    )
     result = lax.iota(dtype, _count(start, stop, distance))
     if step is not None:
         result = lax.mul(np.asarray(distance).astype(dtype), result)
     if step is not None or start:
         result = lax.add(np.asarray(start).astype(dtype), result)
-    return placed("arange", result, device, out_sharding)
+    return put_result_on_device("arange", result, device, out_sharding)
 
 
 def _static_number(x):
@@ -104,21 +112,21 @@ def linspace(
 
     Reference: ``jax.numpy.linspace``.
     """
-    num = as_integer(num, "the number of samples")
+    num = operator_index(num, "the number of samples")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     check_arraylike("linspace", start, stop)
     ends = promote_dtypes_inexact(start, stop)
     shape = broadcast_shapes(*(typeof(end).shape for end in ends))
     start, stop = (
-        stretch(as_type(end, typeof(end).dtype), (1, *shape)) for end in ends
+        broadcast_to_shape(as_type(end, typeof(end).dtype), (1, *shape)) for end in ends
     )
     steps = num - 1 if endpoint else num
     samples = moveaxis(_samples(start, stop, num, steps), 0, axis)
     if dtype is not None and canonicalize_dtype(dtype).kind in "iu":
         samples = lax.floor(samples)
     samples = samples if dtype is None else astype(samples, dtype)
-    samples = placed("linspace", samples, device)
+    samples = put_result_on_device("linspace", samples, device)
     return (samples, _distance(start, stop, steps)) if retstep else samples
 
 
@@ -143,7 +151,7 @@ def _distance(start, stop, steps):
 def _window(M, weights):
     """Return ``weights(n, M - 1)`` for n = 0, ..., M - 1; a single weight is 1."""
     M = int(M) if isinstance(M, float | str) else M
-    M = as_integer(M, "the length of a window")
+    M = operator_index(M, "the length of a window")
     dtype = canonicalize_dtype(float)
     return ones(M, dtype) if M <= 1 else weights(lax.iota(dtype, M), M - 1)
 

@@ -16,21 +16,21 @@ from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer, canonicalize_axis
+from minijax.arrays.numerics import canonicalize_axis, operator_index
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.reductions import check_arraylike, promote_dtypes
 from minijax.numpy.array_creation import asarray, astype, diag, from_object, zeros
 from minijax.numpy.array_methods import multiply
 from minijax.numpy.joining import concatenate, flip, split, tile
-from minijax.numpy.operands import as_array, stretch
+from minijax.numpy.operands import as_array, broadcast_to_shape
 from minijax.numpy.shapes import (
-    arraylike,
-    as_axis,
-    as_shape,
+    as_arraylike,
     atleast_2d,
     atleast_3d,
     broadcast_to,
+    canonical_axis,
+    canonicalize_shape,
     moveaxis,
     ravel,
     reshape,
@@ -46,7 +46,7 @@ def fliplr(m: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.fliplr``.
     """
-    return flip(arraylike("fliplr", m), 1)
+    return flip(as_arraylike("fliplr", m), 1)
 
 
 def flipud(m: ArrayLike) -> Array:
@@ -54,7 +54,7 @@ def flipud(m: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.flipud``.
     """
-    return flip(arraylike("flipud", m), 0)
+    return flip(as_arraylike("flipud", m), 0)
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
@@ -62,7 +62,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Reference: ``jax.numpy.rot90``.
     """
-    m = arraylike("rot90", m)
+    m = as_arraylike("rot90", m)
     if m.ndim < 2:
         raise ValueError(
             "rot90 requires its first argument to have ndim at least two, but got "
@@ -71,7 +71,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     first, second = (canonicalize_axis(axis, m.ndim) for axis in axes)
     if first == second:
         raise ValueError("Axes must be different")
-    for _ in range(as_integer(k, "k of rot90") % 4):
+    for _ in range(operator_index(k, "k of rot90") % 4):
         m = swapaxes(flip(m, second), first, second)
     return m
 
@@ -81,8 +81,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
     Reference: ``jax.numpy.rollaxis``.
     """
-    a = arraylike("rollaxis", a)
-    axis, start = canonicalize_axis(axis, a.ndim), as_integer(start, "start")
+    a = as_arraylike("rollaxis", a)
+    axis, start = canonicalize_axis(axis, a.ndim), operator_index(start, "start")
     if not -a.ndim <= start <= a.ndim:
         raise ValueError(f"{start=} must satisfy {-a.ndim}<=start<={a.ndim}")
     start += a.ndim * (start < 0)
@@ -94,7 +94,7 @@ def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array:
 
     Reference: ``jax.numpy.permute_dims``.
     """
-    return lax.transpose(arraylike("permute_dims", a), axes)
+    return lax.transpose(as_arraylike("permute_dims", a), axes)
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
@@ -110,7 +110,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.unstack``.
     """
-    x = arraylike("unstack", x)
+    x = as_arraylike("unstack", x)
     if not x.ndim:
         raise ValueError("unstack requires arrays with rank > 0, got a scalar.")
     axis = canonicalize_axis(axis, x.ndim)
@@ -154,7 +154,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
     Reference: ``jax.numpy.hsplit``.
     """
-    ary = arraylike("hsplit", ary)
+    ary = as_arraylike("hsplit", ary)
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
@@ -195,7 +195,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
 
     Reference: ``jax.numpy.resize``.
     """
-    a, shape = ravel(arraylike("resize", a)), as_shape(new_shape)
+    a, shape = ravel(as_arraylike("resize", a)), canonicalize_shape(new_shape)
     size = math.prod(shape)
     if np.min([0, *shape]) < 0:
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -225,7 +225,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.diagflat``.
     """
-    v = ravel(arraylike("diagflat", v))
+    v = ravel(as_arraylike("diagflat", v))
     if typeof(v).weak_type:
         v = lax.convert_element_type(v, v.dtype)
     return diag(v, k)
@@ -272,7 +272,7 @@ def insert(
     Reference: ``jax.numpy.insert``.
     """
     arr, axis = _as_line("insert", arr, axis)
-    values = arraylike("insert", values)
+    values = as_arraylike("insert", values)
     size, values = arr.shape[axis], astype(values, arr.dtype)
     places = _known_places("insert", obj)
     places = np.arange(size)[places] if isinstance(obj, slice) else places
@@ -290,7 +290,7 @@ def insert(
 
 
 def _as_line(name, arr, axis):
-    arr = arraylike(name, arr)
+    arr = as_arraylike(name, arr)
     if axis is None:
         return ravel(arr), 0
     return arr, canonicalize_axis(axis, arr.ndim)
@@ -329,28 +329,30 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
 
     Reference: ``jax.numpy.roll``.
     """
-    a = arraylike("roll", a)
+    a = as_arraylike("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = tuple(as_integer(each, "an axis") for each in axes)
+    axes = tuple(operator_index(each, "an axis") for each in axes)
     for step, place in _steps(shift, axes):
         move = _roll_by_bits if isinstance(step, Array) else _roll
-        a = move(a, step, as_axis(place, a.ndim))
+        a = move(a, step, canonical_axis(place, a.ndim))
     return a
 
 
 def _steps(shift, axes):
     """Return pairs of an amount, an integer or a traced one, and an axis."""
     try:
-        return list(np.broadcast(as_shape(shift), axes))
+        return list(np.broadcast(canonicalize_shape(shift), axes))
     except TypeError:
         shift = astype(from_object(shift, None), np.int32)
     if shift.ndim > 1:
         raise ValueError(
             "'shift' and 'axis' arguments to roll should be scalars or 1D arrays"
         )
-    steps = stretch(ravel(shift), np.broadcast_shapes((shift.size,), (len(axes),)))
+    steps = broadcast_to_shape(
+        ravel(shift), np.broadcast_shapes((shift.size,), (len(axes),))
+    )
     each = [lax.index_in_dim(steps, i, keepdims=False) for i in range(steps.size)]
     return list(zip(each, np.broadcast_to(axes, steps.shape)))
 

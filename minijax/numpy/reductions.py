@@ -14,48 +14,58 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact, kind_of
-from minijax.arrays.numerics import wide
+from minijax.arrays.dtypes import (
+    canonicalize_dtype,
+    check_dtype,
+    dtype_kind,
+    is_inexact,
+)
+from minijax.arrays.numerics import sum_accumulator_dtype
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import (
     check_arraylike,
-    highest,
-    lowest,
+    max_of_dtype,
+    min_of_dtype,
     promote_dtypes_inexact,
     to_inexact_dtype,
 )
-from minijax.lax.shapes import wrapped as as_wrapped
+from minijax.lax.shapes import wrap_to_dtype as as_wrapped
 from minijax.numpy.array_creation import diagonal, eye, full_like
-from minijax.numpy.operands import as_bool, constant, kind, stretch
+from minijax.numpy.operands import (
+    array_kind,
+    broadcast_to_shape,
+    is_nonzero,
+    literal_like,
+)
 from minijax.numpy.shapes import (
-    arraylike,
-    as_axes,
-    as_axis,
+    as_arraylike,
+    canonical_axes,
+    canonical_axis,
     expand_dims,
     moveaxis,
     ravel,
 )
-from minijax.numpy.ufuncs import masked, sqrt
+from minijax.numpy.ufuncs import sqrt, where_mask
 from minijax.typing import ArrayLike
 
 # Sums, means, extremes and running totals along axes.
 
 
-def fold(function, a, axis, keepdims):
+def reduce_axes(function, a, axis, keepdims):
     """Apply a function of lax from an array and axes, and keep the axes if asked."""
-    axes = as_axes(axis, a.ndim)
+    axes = canonical_axes(axis, a.ndim)
     result = function(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
 
 
-def refuse_out(name, out):
+def raise_if_out(name, out):
     """Raise if a result was to be written into an array: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
-def with_initial(combine, initial, result):
+def combine_initial(combine, initial, result):
     """Combine a result with the value that the fold was to start from, if any."""
     if initial is None:
         return result
@@ -71,7 +81,7 @@ def total_dtype(name, dtype, given, promote_integers):
     """Return the dtype of a sum or product of elements of `dtype`."""
     if given is not None:
         return check_dtype(given, name)
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b" or (kind in "iu" and promote_integers):
         default = canonicalize_dtype("uint64" if kind == "u" else "int64")
         return default if default.itemsize > dtype.itemsize else dtype
@@ -88,50 +98,50 @@ TOTALS_OF_BOOLS = {
 }
 
 
-def accumulate(
+def sum_or_prod(
     name, a, axis, dtype, out, keepdims, initial, where, promote_integers=True
 ):
     """Return the sum or the product of elements; arguments as in `sum`."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
+    raise_if_out(name, out)
+    a = as_arraylike(name, a)
     dtype = total_dtype(name, a.dtype, dtype, promote_integers)
     table = TOTALS_OF_BOOLS if dtype.kind == "b" else TOTALS
     function, combine, identity = table[name]
-    a = masked(as_type(a, wide(dtype)), where, identity)
-    result = with_initial(combine, initial, fold(function, a, axis, keepdims))
+    a = where_mask(as_type(a, sum_accumulator_dtype(dtype)), where, identity)
+    result = combine_initial(combine, initial, reduce_axes(function, a, axis, keepdims))
     return as_type(result, dtype)
 
 
 EXTREMES = {
-    "max": (lax.reduce_max, lax.max, lowest),
-    "min": (lax.reduce_min, lax.min, highest),
+    "max": (lax.reduce_max, lax.max, min_of_dtype),
+    "min": (lax.reduce_min, lax.min, max_of_dtype),
 }
 
 
-def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def max_or_min(name, a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the greatest or the least of elements; arguments as in `sum`."""
-    refuse_out(name, out)
+    raise_if_out(name, out)
     function, combine, last = EXTREMES[name]
-    a = arraylike(name, a)
+    a = as_arraylike(name, a)
     a = as_type(a, a.dtype)
-    empty = builtins.any(a.shape[axis] == 0 for axis in as_axes(axis, a.ndim))
+    empty = builtins.any(a.shape[axis] == 0 for axis in canonical_axes(axis, a.ndim))
     if initial is None and empty:
         raise ValueError(f"zero-size array to reduction {name}, which has no identity")
     if initial is None and where is not None:
         check_arraylike(name, where)
         raise ValueError(f"{name} has no identity: with where, pass initial too")
     if where is not None:
-        a = masked(a, where, np.asarray(last(a.dtype)).item())
-    return with_initial(combine, initial, fold(function, a, axis, keepdims))
+        a = where_mask(a, where, np.asarray(last(a.dtype)).item())
+    return combine_initial(combine, initial, reduce_axes(function, a, axis, keepdims))
 
 
 def truth_of(name, function, identity, a, axis, out, keepdims, where):
     """Return whether any or all elements are not 0; arguments as in `sum`."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
-    a = lax.real(a) if kind(a) == "c" else a  # as JAX, unlike NumPy
-    a = masked(as_type(a, np.dtype(np.bool_)), where, identity)
-    return fold(function, a, axis, keepdims)
+    raise_if_out(name, out)
+    a = as_arraylike(name, a)
+    a = lax.real(a) if array_kind(a) == "c" else a  # as JAX, unlike NumPy
+    a = where_mask(as_type(a, np.dtype(np.bool_)), where, identity)
+    return reduce_axes(function, a, axis, keepdims)
 
 
 def sum(
@@ -158,7 +168,7 @@ def sum(
 
     Reference: ``jax.numpy.sum``.
     """
-    return accumulate(
+    return sum_or_prod(
         "sum", a, axis, dtype, out, keepdims, initial, where, promote_integers
     )
 
@@ -177,7 +187,7 @@ def prod(
 
     Reference: ``jax.numpy.prod``.
     """
-    return accumulate(
+    return sum_or_prod(
         "prod", a, axis, dtype, out, keepdims, initial, where, promote_integers
     )
 
@@ -197,7 +207,7 @@ def max(
 
     Reference: ``jax.numpy.max``.
     """
-    return extreme("max", a, axis, out, keepdims, initial, where)
+    return max_or_min("max", a, axis, out, keepdims, initial, where)
 
 
 def min(
@@ -215,7 +225,7 @@ def min(
 
     Reference: ``jax.numpy.min``.
     """
-    return extreme("min", a, axis, out, keepdims, initial, where)
+    return max_or_min("min", a, axis, out, keepdims, initial, where)
 
 
 def any(
@@ -255,7 +265,9 @@ def count_nonzero(
 
     Reference: ``jax.numpy.count_nonzero``.
     """
-    return sum(as_bool(arraylike("count_nonzero", a)), axis, int, keepdims=keepdims)
+    return sum(
+        is_nonzero(as_arraylike("count_nonzero", a)), axis, int, keepdims=keepdims
+    )
 
 
 def ptp(
@@ -268,14 +280,14 @@ def ptp(
 
     Reference: ``jax.numpy.ptp``.
     """
-    refuse_out("ptp", out)
+    raise_if_out("ptp", out)
     return lax.sub(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
 
 amax, amin, _sum, _all = max, min, sum, all
 
 
-REDUCTIONS = {
+REDUCTION_METHODS = {
     "sum": sum,
     "prod": prod,
     "max": max,
@@ -294,35 +306,37 @@ def inexact_dtype(name, a, dtype):
     return to_inexact_dtype(a.dtype) if dtype is None else check_dtype(dtype, name)
 
 
-def total(a, axis, keepdims, where):
+def masked_sum(a, axis, keepdims, where):
     """Return the sum of the elements that count, in their own dtype."""
-    a = masked(as_type(a, a.dtype), where, 0)
-    return fold(lax.reduce_sum, a, axis, keepdims)
+    a = where_mask(as_type(a, a.dtype), where, 0)
+    return reduce_axes(lax.reduce_sum, a, axis, keepdims)
 
 
 def number_of(a, axis, keepdims, where):
     """Return how many elements count, as a literal or as an array."""
     if where is None:
-        count = math.prod(a.shape[i] for i in as_axes(axis, a.ndim))
-        whole = kind(a) in "iu"
-        return constant(a, int(as_wrapped(count, a.dtype)) if whole else float(count))
-    counted = stretch(as_type(as_bool(where), a.dtype), a.shape)
-    return fold(lax.reduce_sum, counted, axis, keepdims)
+        count = math.prod(a.shape[i] for i in canonical_axes(axis, a.ndim))
+        whole = array_kind(a) in "iu"
+        return literal_like(
+            a, int(as_wrapped(count, a.dtype)) if whole else float(count)
+        )
+    counted = broadcast_to_shape(as_type(is_nonzero(where), a.dtype), a.shape)
+    return reduce_axes(lax.reduce_sum, counted, axis, keepdims)
 
 
 def var_dtype(a, dtype):
     """Return the dtype in which to compute a variance, and that of the result."""
     if dtype is None:
         dtype = to_inexact_dtype(a.dtype)
-        return wide(dtype), np.zeros((), dtype).real.dtype
+        return sum_accumulator_dtype(dtype), np.zeros((), dtype).real.dtype
     dtype = check_dtype(dtype, "var")
-    if kind(a) == "c" and dtype.kind != "c":
+    if array_kind(a) == "c" and dtype.kind != "c":
         raise ValueError(
             f"jax.numpy.var does not yet support real dtype parameters, such as {dtype}"
             ", when computing the variance of an array of complex values. Take its "
             "real part, or leave dtype away."
         )
-    return wide(dtype), dtype
+    return sum_accumulator_dtype(dtype), dtype
 
 
 def degrees_lost(ddof, correction):
@@ -334,35 +348,39 @@ def degrees_lost(ddof, correction):
     return correction
 
 
-def squared_size(x):
+def abs_squared(x):
     """Return the square of the absolute value of each element."""
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.square(x)
 
 
-def place_of(name, function, a, axis, out, keepdims):
+def arg_extremum_of(name, function, a, axis, out, keepdims):
     """Return the index of an element that `function` of lax chooses."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
-    axes = as_axes(None, a.ndim) if axis is None else (as_axis(axis, a.ndim),)
+    raise_if_out(name, out)
+    a = as_arraylike(name, a)
+    axes = (
+        canonical_axes(None, a.ndim)
+        if axis is None
+        else (canonical_axis(axis, a.ndim),)
+    )
     flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
     result = function(flat, place, canonicalize_dtype(int))
     return expand_dims(result, axes) if keepdims else result
 
 
-def running(name, function, a, axis, dtype, out):
+def running_sums(name, function, a, axis, dtype, out):
     """Return what `function` of lax accumulates along an axis."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
+    raise_if_out(name, out)
+    a = as_arraylike(name, a)
     if axis is None or (a.ndim == 0 and a.aval.weak_type):  # numbers have one axis
         a, axis = ravel(a), 0 if axis is None else axis
-    axis, default = as_axis(axis, a.ndim), canonicalize_dtype(int)
-    if kind(a) != "b":
+    axis, default = canonical_axis(axis, a.ndim), canonicalize_dtype(int)
+    if array_kind(a) != "b":
         default = a.dtype
     dtype = default if dtype is None else check_dtype(dtype, name)
     if dtype.kind == "b":
-        a, default = as_bool(a), np.dtype("int32")
+        a, default = is_nonzero(a), np.dtype("int32")
         return as_type(function(as_type(a, default), axis), dtype)
     return function(as_type(a, dtype), axis)
 
@@ -380,12 +398,12 @@ def mean(
 
     Reference: ``jax.numpy.mean``.
     """
-    refuse_out("mean", out)
-    a = arraylike("mean", a)
+    raise_if_out("mean", out)
+    a = as_arraylike("mean", a)
     dtype = inexact_dtype("mean", a, dtype)
-    a = as_type(a, wide(dtype))
+    a = as_type(a, sum_accumulator_dtype(dtype))
     how = axis, keepdims, where
-    return as_type(lax.div(total(a, *how), number_of(a, *how)), dtype)
+    return as_type(lax.div(masked_sum(a, *how), number_of(a, *how)), dtype)
 
 
 def var(
@@ -408,8 +426,8 @@ def var(
 
     Reference: ``jax.numpy.var``.
     """
-    refuse_out("var", out)
-    a, lost = arraylike("var", a), degrees_lost(ddof, correction)
+    raise_if_out("var", out)
+    a, lost = as_arraylike("var", a), degrees_lost(ddof, correction)
     computing, dtype = var_dtype(a, dtype)
     a = as_type(a, computing)
     if mean is not None:
@@ -417,13 +435,13 @@ def var(
     else:
         whole = None if is_inexact(computing) else computing
         mean = _mean(a, axis, whole, keepdims=True, where=where)
-    squares = squared_size(lax.sub(a, mean))
+    squares = abs_squared(lax.sub(a, mean))
     count = number_of(squares, axis, keepdims, where)
-    count = lax.sub(count, constant(count, lost))
-    ratio = lax.div(total(squares, axis, keepdims, where), count)
+    count = lax.sub(count, literal_like(count, lost))
+    ratio = lax.div(masked_sum(squares, axis, keepdims, where), count)
     if dtype.kind in "iu":  # there is no integer for "not a number"
         ratio = as_type(ratio, canonicalize_dtype(float), True)
-    result = masked(ratio, lax.gt(count, constant(count, 0)), np.nan)
+    result = where_mask(ratio, lax.gt(count, literal_like(count, 0)), np.nan)
     return result if dtype.kind in "iu" else as_type(result, dtype)
 
 
@@ -464,7 +482,7 @@ def argmax(
 
     Reference: ``jax.numpy.argmax``.
     """
-    return place_of("argmax", lax.argmax, a, axis, out, keepdims)
+    return arg_extremum_of("argmax", lax.argmax, a, axis, out, keepdims)
 
 
 def argmin(
@@ -474,7 +492,7 @@ def argmin(
 
     Arguments are as in `argmax`. Reference: ``jax.numpy.argmin``.
     """
-    return place_of("argmin", lax.argmin, a, axis, out, keepdims)
+    return arg_extremum_of("argmin", lax.argmin, a, axis, out, keepdims)
 
 
 def cumsum(
@@ -484,7 +502,7 @@ def cumsum(
 
     Reference: ``jax.numpy.cumsum``.
     """
-    return running("cumsum", lax.cumsum, a, axis, dtype, out)
+    return running_sums("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 def cumprod(
@@ -494,7 +512,7 @@ def cumprod(
 
     Reference: ``jax.numpy.cumprod``.
     """
-    return running("cumprod", lax.cumprod, a, axis, dtype, out)
+    return running_sums("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
 def trace(
@@ -516,15 +534,15 @@ def trace(
 
     Reference: ``jax.numpy.trace``.
     """
-    a = arraylike("trace", a)
+    a = as_arraylike("trace", a)
     if not isinstance(offset, Array):
         elements = diagonal(a, offset, axis1, axis2)
-        return accumulate("sum", elements, -1, dtype, out, False, None, None)
+        return sum_or_prod("sum", elements, -1, dtype, out, False, None, None)
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
     mask = eye(rows, columns, offset, bool)
-    elements = lax.select(stretch(mask, a.shape), a, full_like(a, 0))
-    return accumulate("sum", elements, (-2, -1), dtype, out, False, None, None)
+    elements = lax.select(broadcast_to_shape(mask, a.shape), a, full_like(a, 0))
+    return sum_or_prod("sum", elements, (-2, -1), dtype, out, False, None, None)
 
 
 STATISTICS = {

@@ -14,15 +14,21 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays import dtypes, transfer
-from minijax.arrays.array import is_python_scalar, join, typeof
-from minijax.arrays.config import check_strict
-from minijax.arrays.dtypes import EXTENDED, as_dtype, config, from_node, lattice_node
+from minijax.arrays.array import dtype_lattice_join, is_python_scalar, typeof
+from minijax.arrays.config import check_strict_promotion
+from minijax.arrays.dtypes import (
+    EXTENDED_DTYPES,
+    as_dtype,
+    config,
+    dtype_of_lattice_node,
+    lattice_node,
+)
 from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax import reductions as promotion
 from minijax.lax.reductions import is_arraylike
 from minijax.numpy.array_creation import array, asarray
-from minijax.numpy.shapes import as_axes
+from minijax.numpy.shapes import canonical_axes
 
 # Scalar types and constants, and questions about types and shapes.
 
@@ -75,7 +81,7 @@ def dtype_like(x):
 
 def __getattr__(name):
     unknown = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(dtypes.NO_BFLOAT16 if name == "bfloat16" else unknown)
+    raise AttributeError(dtypes.BFLOAT16_MISSING if name == "bfloat16" else unknown)
 
 
 bool = bool_ = ScalarType("bool")
@@ -106,8 +112,8 @@ def finfo(dtype: Any) -> np.finfo:
     Reference: ``jax.numpy.finfo``.
     """
     dtype = dtype_like(dtype)
-    if dtype in dtypes.EXTENDED:
-        name = dtypes.name_of(dtype)
+    if dtype in dtypes.EXTENDED_DTYPES:
+        name = dtypes.dtype_name(dtype)
         raise TypeError(f"finfo takes a type of floats, and {name} is none of numbers.")
     return _bfloat16_info() if dtype.name == "bfloat16" else np.finfo(dtype)
 
@@ -136,13 +142,13 @@ def result_type(*args: Any) -> np.dtype:
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
-    keys = {x.dtype for x in args if getattr(x, "dtype", None) in EXTENDED}
+    keys = {x.dtype for x in args if getattr(x, "dtype", None) in EXTENDED_DTYPES}
     if len(keys) == 1 and all(hasattr(x, "dtype") and x.dtype in keys for x in args):
         return keys.pop()
     nodes = {*map(_node, args)}
     if config.jax_numpy_dtype_promotion == "strict":
-        check_strict(nodes)
-    return from_node(join(*nodes))[0]
+        check_strict_promotion(nodes)
+    return dtype_of_lattice_node(dtype_lattice_join(*nodes))[0]
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
@@ -151,7 +157,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     Reference: ``jax.numpy.promote_types``.
     """
     if config.jax_numpy_dtype_promotion == "strict":
-        check_strict({lattice_node(a), lattice_node(b)})
+        check_strict_promotion({lattice_node(a), lattice_node(b)})
     return promotion.promote_types(a, b)
 
 
@@ -186,7 +192,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     Reference: ``jax.numpy.size``.
     """
     sizes = shape(a)
-    return math.prod(sizes[i] for i in as_axes(axis, len(sizes)))
+    return math.prod(sizes[i] for i in canonical_axes(axis, len(sizes)))
 
 
 def isscalar(element: Any) -> Any:

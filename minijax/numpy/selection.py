@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer, size_along
+from minijax.arrays.numerics import dim_size_along, operator_index
 from minijax.core import Array
 from minijax.lax.reductions import (
     check_arraylike,
@@ -27,11 +27,11 @@ from minijax.numpy.array_creation import astype, full_like, ones, zeros
 from minijax.numpy.array_methods import where
 from minijax.numpy.index_tricks import _in_bounds
 from minijax.numpy.joining import concatenate, pad, stack
-from minijax.numpy.operands import as_array, kind
+from minijax.numpy.operands import array_kind, as_array
 from minijax.numpy.ranges import arange
 from minijax.numpy.reductions import _sum, argmax, cumsum
 from minijax.numpy.shapes import (
-    arraylike,
+    as_arraylike,
     broadcast_arrays,
     expand_dims,
     ravel,
@@ -91,7 +91,7 @@ def choose(
     a, choices = promised(a), [promised(each) for each in choices]
     check_arraylike("choose", a, *choices)
     which, choices = as_array(a), promote_dtypes(*map(as_array, choices))
-    if kind(which) not in "iu":
+    if array_kind(which) not in "iu":
         raise ValueError("`a` array must be integer typed")
     which = _in_bounds("jnp.choose", which, len(choices), mode)
     which, *choices = broadcast_arrays(which, *choices)
@@ -171,7 +171,7 @@ def interp(
             )
     x, xp = map(as_array, promote_dtypes_inexact(x, xp))
     [fp] = map(as_array, promote_dtypes_inexact(fp))
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         raise ValueError("jnp.interp: complex x values not supported.")
     if period is not None:
         x, xp, fp = _one_period(x, xp, fp, period)
@@ -229,11 +229,11 @@ def unwrap(
     """
     check_arraylike("unwrap", p, period)
     p, period = map(as_array, promote_dtypes(p, period))
-    if kind(p) == "c":
+    if array_kind(p) == "c":
         raise ValueError("jnp.unwrap does not support complex inputs.")
-    if not size_along(p, axis):
+    if not dim_size_along(p, axis):
         return p
-    half = period // 2 if kind(p) in "iu" else period / 2
+    half = period // 2 if array_kind(p) in "iu" else period / 2
     discont = period / 2 if discont is None else discont
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
     later = lax.slice_in_dim(p, 1, None, axis=axis)
@@ -266,8 +266,8 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
     Reference: ``jax.numpy.packbits``.
     """
-    a = arraylike("packbits", a)
-    if kind(a) not in "biu":
+    a = as_arraylike("packbits", a)
+    if array_kind(a) not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     weights = _weights_of_bits(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (a, axis)
@@ -294,7 +294,7 @@ def unpackbits(
 
     Reference: ``jax.numpy.unpackbits``.
     """
-    a = arraylike("unpackbits", a)
+    a = as_arraylike("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
     weights = _weights_of_bits(bitorder)
@@ -303,7 +303,7 @@ def unpackbits(
     bits = astype((expand_dims(rows, -1) & weights) != 0, np.uint8)
     bits = reshape(bits, (*rows.shape[:-1], 8 * rows.shape[-1]))
     if count is not None:
-        count = as_integer(count, "count of unpackbits")
+        count = operator_index(count, "count of unpackbits")
         missing = builtins.max(count - bits.shape[-1], 0)
         bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :count]
     return swapaxes(bits, axis, -1)
@@ -326,7 +326,7 @@ def spacing(x: ArrayLike, /) -> Array:
     """
     check_arraylike("spacing", x)
     [x] = map(as_array, promote_dtypes_inexact(x))
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     if x.dtype == np.float16:
         return nextafter(x, full_like(x, np.inf)) - x

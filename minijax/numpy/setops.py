@@ -13,8 +13,8 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer, canonicalize_axis
-from minijax.numpy.shapes import arraylike
+from minijax.arrays.numerics import canonicalize_axis, operator_index
+from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike
 
 
@@ -67,7 +67,7 @@ def unique(
 
     Reference: ``jax.numpy.unique``.
     """
-    x = arraylike("unique", ar)
+    x = as_arraylike("unique", ar)
     shape = x.shape
     along = None if axis is None else canonicalize_axis(axis, x.ndim)
     x = x.reshape(-1) if along is None else jnp.moveaxis(x, along, 0)
@@ -77,7 +77,7 @@ def unique(
             "must be specified"
         )
     fill = None if size is None else fill_value  # there is nothing to be filled
-    values, index, inverse, counts = distinct(x, equal_nan, size, fill)
+    values, index, inverse, counts = unique_slices(x, equal_nan, size, fill)
     values = values if along is None else jnp.moveaxis(values, 0, along)
     inverse = inverse.reshape(shape) if along is None else inverse
     wanted = [values] + [index] * return_index + [inverse] * return_inverse
@@ -85,13 +85,13 @@ def unique(
     return tuple(wanted) if len(wanted) > 1 else values
 
 
-SIZE_OF_UNIQUE = (
+UNIQUE_SIZE_MESSAGE = (
     "The error arose for the first argument of jnp.unique(). In order to use this "
     "function in transformations, specify the `size` argument."
 )
 
 
-def distinct(x, equal_nan=True, size=None, fill_value=None):
+def unique_slices(x, equal_nan=True, size=None, fill_value=None):
     """Return the slices of `x` once, where they are first, which each is, how often."""
     n, rest = len(x), x.shape[1:]
     rows = x.reshape(n, math.prod(rest))
@@ -99,7 +99,9 @@ def distinct(x, equal_nan=True, size=None, fill_value=None):
         rows = jnp.where(jnp.isnan(rows), jnp.nan, rows)
     inexact = jnp.issubdtype(x.dtype, np.inexact)
     rows, new, places = sorted_rows(rows, equal_nan and inexact)
-    size = as_integer(new.sum() if size is None else size, "size", SIZE_OF_UNIQUE)
+    size = operator_index(
+        new.sum() if size is None else size, "size", UNIQUE_SIZE_MESSAGE
+    )
     inverse = jnp.zeros(n, int).at[places].set(jnp.cumsum(new) - 1)
     if not n:
         values = jnp.full((size, *rest), 0 if fill_value is None else fill_value)

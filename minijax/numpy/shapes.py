@@ -16,24 +16,24 @@ from minijax import lax
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
     canonicalize_axis,
-    integers,
-    no_integers,
+    canonicalize_int_tuple,
+    non_integer_message,
     refuse_sharding,
 )
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike
-from minijax.numpy.operands import as_array, stretch
+from minijax.numpy.operands import as_array, broadcast_to_shape
 from minijax.typing import ArrayLike
 
 
-def arraylike(name, x):
+def as_arraylike(name, x):
     """Return `x` as an array, or raise a TypeError that names the function."""
     x = promised(x)
     check_arraylike(name, x)
     return as_array(x)
 
 
-def as_shape(shape):
+def canonicalize_shape(shape):
     """Return a shape, given as an integer or a sequence of integers, as a tuple.
 
     Raises:
@@ -42,9 +42,9 @@ def as_shape(shape):
     try:
         sizes = np.asarray(shape) if hasattr(shape, "dtype") else shape
         sizes = tuple(sizes) if np.iterable(sizes) else (sizes,)
-        return integers(sizes, "Shapes")
+        return canonicalize_int_tuple(sizes, "Shapes")
     except TypeError:
-        raise TypeError(no_integers("Shapes", shape)) from None
+        raise TypeError(non_integer_message("Shapes", shape)) from None
 
 
 def complete_shape(old, new):
@@ -65,7 +65,7 @@ def complete_shape(old, new):
     return tuple(size // known if n == -1 else n for n in new)
 
 
-def as_axis(axis, ndim):
+def canonical_axis(axis, ndim):
     """Return an axis as an integer counted from the front.
 
     Raises:
@@ -74,7 +74,7 @@ def as_axis(axis, ndim):
     return canonicalize_axis(axis, ndim)
 
 
-def as_axes(axis, ndim):
+def canonical_axes(axis, ndim):
     """Return an axis, a sequence of axes, or None for all, as a tuple of integers.
 
     Raises:
@@ -84,7 +84,7 @@ def as_axes(axis, ndim):
         return tuple(range(ndim))
     several = isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) == 1
     given = tuple(axis) if several else (axis,)
-    axes = tuple(as_axis(one, ndim) for one in given)
+    axes = tuple(canonical_axis(one, ndim) for one in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {given}")
     return axes
@@ -112,8 +112,8 @@ def reshape(
     Reference: ``jax.numpy.reshape``.
     """
     refuse_sharding("reshape", out_sharding)
-    a = arraylike("reshape", a)
-    sizes = complete_shape(a.shape, as_shape(shape))
+    a = as_arraylike("reshape", a)
+    sizes = complete_shape(a.shape, canonicalize_shape(shape))
     if order == "F":
         return transpose(lax.reshape(transpose(a), sizes[::-1]))
     if order != "C":
@@ -126,7 +126,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
     Reference: ``jax.numpy.ravel``.
     """
-    a = arraylike("ravel", a)
+    a = as_arraylike("ravel", a)
     return reshape(a, (a.size,), order, out_sharding=out_sharding)
 
 
@@ -139,9 +139,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
     Reference: ``jax.numpy.transpose``.
     """
-    a = arraylike("transpose", a)
+    a = as_arraylike("transpose", a)
     order = range(a.ndim)[::-1] if axes is None else axes
-    return lax.transpose(a, tuple(as_axis(axis, a.ndim) for axis in order))
+    return lax.transpose(a, tuple(canonical_axis(axis, a.ndim) for axis in order))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
@@ -152,7 +152,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.matrix_transpose``.
     """
-    x = arraylike("matrix_transpose", x)
+    x = as_arraylike("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(
             f"x must be at least two-dimensional for matrix_transpose; got {x.ndim=}"
@@ -165,8 +165,8 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
     Reference: ``jax.numpy.swapaxes``.
     """
-    a = arraylike("swapaxes", a)
-    i, j = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
+    a = as_arraylike("swapaxes", a)
+    i, j = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
     return lax.transpose(a, [{i: j, j: i}.get(axis, axis) for axis in range(a.ndim)])
 
 
@@ -177,8 +177,11 @@ def moveaxis(
 
     Reference: ``jax.numpy.moveaxis``.
     """
-    a = arraylike("moveaxis", a)
-    sources, places = as_axes(source, a.ndim), as_axes(destination, a.ndim)
+    a = as_arraylike("moveaxis", a)
+    sources, places = (
+        canonical_axes(source, a.ndim),
+        canonical_axes(destination, a.ndim),
+    )
     if len(sources) != len(places):
         raise ValueError(
             "moveaxis needs as many destinations as sources, got "
@@ -198,10 +201,10 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
     Reference: ``jax.numpy.squeeze``.
     """
-    a = arraylike("squeeze", a)
+    a = as_arraylike("squeeze", a)
     if axis is None:
         axis = tuple(i for i, size in enumerate(a.shape) if size == 1)
-    return lax.squeeze(a, as_axes(axis, a.ndim))
+    return lax.squeeze(a, canonical_axes(axis, a.ndim))
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -209,9 +212,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
     Reference: ``jax.numpy.expand_dims``.
     """
-    a = arraylike("expand_dims", a)
+    a = as_arraylike("expand_dims", a)
     new = len(axis) if isinstance(axis, (tuple, list)) else 1
-    return lax.expand_dims(a, as_axes(axis, a.ndim + new))
+    return lax.expand_dims(a, canonical_axes(axis, a.ndim + new))
 
 
 broadcast_shapes = lax.broadcast_shapes
@@ -228,7 +231,9 @@ def broadcast_to(
     Reference: ``jax.numpy.broadcast_to``.
     """
     refuse_sharding("broadcast_to", out_sharding)
-    return stretch(arraylike("broadcast_to", array), as_shape(shape))
+    return broadcast_to_shape(
+        as_arraylike("broadcast_to", array), canonicalize_shape(shape)
+    )
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
@@ -236,9 +241,9 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
     Reference: ``jax.numpy.broadcast_arrays``.
     """
-    arrays = [arraylike("broadcast_arrays", arg) for arg in args]
+    arrays = [as_arraylike("broadcast_arrays", arg) for arg in args]
     shape = broadcast_shapes(*(array.shape for array in arrays))
-    return [stretch(array, shape) for array in arrays]
+    return [broadcast_to_shape(array, shape) for array in arrays]
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -258,7 +263,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 
 def _as_matrix(a):
-    return stretch(a, (1,) * (2 - a.ndim) + a.shape)
+    return broadcast_to_shape(a, (1,) * (2 - a.ndim) + a.shape)
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
@@ -271,5 +276,5 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def _each(function, name, arrays):
-    results = [function(arraylike(name, array)) for array in arrays]
+    results = [function(as_arraylike(name, array)) for array in arrays]
     return results[0] if len(results) == 1 else results

@@ -16,10 +16,10 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import promote_dtypes
-from minijax.numpy.array_methods import register
+from minijax.numpy.array_methods import register_methods
 from minijax.numpy.array_methods import where as choose
-from minijax.numpy.operands import kind
-from minijax.numpy.shapes import arraylike, as_axis, ravel, reshape, swapaxes
+from minijax.numpy.operands import array_kind
+from minijax.numpy.shapes import as_arraylike, canonical_axis, ravel, reshape, swapaxes
 from minijax.sorting.top_k import top_k
 from minijax.typing import ArrayLike
 
@@ -29,18 +29,20 @@ from minijax.typing import ArrayLike
 def _refuse(name, **given):
     for word, value in given.items():
         if value is not None:
-            hint = "" if word == "order" else (
-                " Use stable=True or stable=False to specify sort stability."
+            hint = (
+                ""
+                if word == "order"
+                else (" Use stable=True or stable=False to specify sort stability.")
             )
             raise TypeError(f"'{word}' argument to {name} is not supported.{hint}")
 
 
 def _along(name, a, axis):
-    a = arraylike(name, a)
-    return (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
+    a = as_arraylike(name, a)
+    return (ravel(a), 0) if axis is None else (a, canonical_axis(axis, a.ndim))
 
 
-def rearranged(places, x, axis=0):
+def take_permutation(places, x, axis=0):
     """Return the elements of an array at places that are a permutation of them all.
 
     Args:
@@ -103,7 +105,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
 
     Reference: ``jax.numpy.lexsort``.
     """
-    arrays = [arraylike("lexsort", key) for key in keys]
+    arrays = [as_arraylike("lexsort", key) for key in keys]
     if not arrays:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if len({key.shape for key in arrays}) > 1:
@@ -111,7 +113,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
     dtype, shape = canonicalize_dtype(int), arrays[0].shape
     if not shape:
         return lax.full((), 0, dtype)
-    axis = as_axis(axis, len(shape))
+    axis = canonical_axis(axis, len(shape))
     places = lax.broadcasted_iota(dtype, shape, axis)
     operands = (*arrays[::-1], places)
     return lax.sort(operands, dimension=axis, num_keys=len(arrays))[-1]
@@ -122,25 +124,25 @@ def sort_complex(a: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.sort_complex``.
     """
-    a = lax.sort(arraylike("sort_complex", a))
-    wide = kind(a) == "c" or a.dtype == np.float64
+    a = lax.sort(as_arraylike("sort_complex", a))
+    wide = array_kind(a) == "c" or a.dtype == np.float64
     wanted = np.dtype(np.complex128 if wide else np.complex64)
-    return as_type(a, a.dtype if kind(a) == "c" else wanted)
+    return as_type(a, a.dtype if array_kind(a) == "c" else wanted)
 
 
 def _parted(name, a, kth, axis):
     """Return an array with the axis at the end, the place, and the words of both."""
-    a = arraylike(name, a)
-    if kind(a) == "c":
+    a = as_arraylike(name, a)
+    if array_kind(a) == "c":
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
-    axis = as_axis(axis, a.ndim)
-    kth = as_axis(kth, a.shape[axis])
+    axis = canonical_axis(axis, a.ndim)
+    kth = canonical_axis(kth, a.shape[axis])
     return swapaxes(a, axis, -1), kth, axis
 
 
 def _negative(a):
     """Return numbers that are in the opposite order, as JAX makes them."""
-    return lax.neg(lax.add(a, lax.full_like(a, 1)) if kind(a) == "u" else a)
+    return lax.neg(lax.add(a, lax.full_like(a, 1)) if array_kind(a) == "u" else a)
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
@@ -150,7 +152,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """
     a, kth, axis = _parted("partition", a, kth, axis)
     bottom = lax.neg(top_k(_negative(a), kth + 1)[0])
-    if kind(a) == "u":
+    if array_kind(a) == "u":
         bottom = lax.sub(bottom, lax.full_like(bottom, 1))
     top, _ = top_k(a, a.shape[-1] - kth - 1)
     return swapaxes(lax.concatenate([bottom, top], a.ndim - 1), -1, axis)
@@ -205,7 +207,7 @@ def searchsorted(
 
     Reference: ``jax.numpy.searchsorted``.
     """
-    a, v = arraylike("searchsorted", a), arraylike("searchsorted", v)
+    a, v = as_arraylike("searchsorted", a), as_arraylike("searchsorted", v)
     if a.ndim != 1:
         raise ValueError("a should be 1-dimensional")
     if side not in ("left", "right"):
@@ -213,7 +215,7 @@ def searchsorted(
     if method not in SEARCHES:
         raise ValueError(f"{method!r} is an invalid value for keyword 'method'.")
     if sorter is not None:
-        a = rearranged(arraylike("searchsorted", sorter), a)
+        a = take_permutation(as_arraylike("searchsorted", sorter), a)
     a, v = promote_dtypes(a, v)
     places = lax.convert_element_type(merged_places(a, ravel(v), side), "int32")
     return reshape(places, v.shape)
@@ -232,7 +234,7 @@ def digitize(
 
     Reference: ``jax.numpy.digitize``.
     """
-    x, edges = arraylike("digitize", x), arraylike("digitize", bins)
+    x, edges = as_arraylike("digitize", x), as_arraylike("digitize", bins)
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got {bins=}")
     if not edges.size:
@@ -252,7 +254,7 @@ def argsort_method(x, axis=-1, *, kind=None, order=None, stable=True, descending
     return argsort(x, axis, kind=kind, order=order, **how)
 
 
-register({
+register_methods({
     "sort": sort,
     "argsort": argsort_method,
     "argpartition": argpartition,

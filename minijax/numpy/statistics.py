@@ -19,10 +19,10 @@ from minijax import lax
 from minijax.arrays.dtypes import check_dtype, is_inexact
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
-    as_integer,
     canonicalize_axis,
     check_rank,
-    size_along,
+    dim_size_along,
+    operator_index,
 )
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
@@ -44,11 +44,12 @@ from minijax.numpy.array_creation import (
 from minijax.numpy.array_methods import add, divide, multiply, not_equal, subtract
 from minijax.numpy.array_methods import where as choose
 from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.operands import as_array, constant, kind
+from minijax.numpy.operands import array_kind, as_array, literal_like
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import (
     _all,
     _sum,
+    abs_squared,
     amax,
     amin,
     argmax,
@@ -57,18 +58,17 @@ from minijax.numpy.reductions import (
     cumsum,
     mean,
     prod,
-    refuse_out,
-    squared_size,
+    raise_if_out,
     var_dtype,
 )
 from minijax.numpy.scalar_types import result_type
 from minijax.numpy.shapes import (
-    arraylike,
-    as_axes,
+    as_arraylike,
     atleast_1d,
     atleast_2d,
     broadcast_shapes,
     broadcast_to,
+    canonical_axes,
     expand_dims,
     moveaxis,
     ravel,
@@ -96,11 +96,11 @@ _Axis = int | Sequence[int] | None
 
 def _without_nan(name, a, instead):
     """Return an array, the same with another number for NaN, and where NaN was."""
-    a = arraylike(name, a)
-    if kind(a) not in "fc":
+    a = as_arraylike(name, a)
+    if array_kind(a) not in "fc":
         return a, a, None
     missing = lax.ne(a, a)
-    return a, choose(missing, constant(a, instead), a), missing
+    return a, choose(missing, literal_like(a, instead), a), missing
 
 
 def _extreme(name, fold, instead, a, axis, out, keepdims, initial, where_):
@@ -110,7 +110,7 @@ def _extreme(name, fold, instead, a, axis, out, keepdims, initial, where_):
     if missing is None or initial is not None:
         return result
     none = _all(missing, axis=axis, keepdims=keepdims)
-    return choose(none, constant(result, np.nan), result)
+    return choose(none, literal_like(result, np.nan), result)
 
 
 def nanmin(
@@ -189,7 +189,7 @@ def nanmean(
 
     Reference: ``jax.numpy.nanmean``.
     """
-    refuse_out("nanmean", out)
+    raise_if_out("nanmean", out)
     a, present, missing = _without_nan("nanmean", a, 0)
     if missing is None:
         return mean(a, axis, dtype, None, keepdims, where=where)
@@ -212,19 +212,19 @@ def nanvar(
 
     Reference: ``jax.numpy.nanvar``.
     """
-    refuse_out("nanvar", out)
-    computed, dtype = var_dtype(arraylike("nanvar", a), dtype)
+    raise_if_out("nanvar", out)
+    computed, dtype = var_dtype(as_arraylike("nanvar", a), dtype)
     a = lax.convert_element_type(as_array(a), computed)
     if mean is None:
         mean = nanmean(a, axis, computed, None, True, where)
     distance = subtract(a, as_type(mean, computed))
-    distance = choose(lax.ne(a, a), constant(a, 0), distance)
+    distance = choose(lax.ne(a, a), literal_like(a, 0), distance)
     count = _sum(lax.eq(a, a), axis, None, None, keepdims, where=where)
     count = subtract(count, ddof)  # a `ddof` of 1.5 makes it a float
-    none = lax.le(count, constant(count, 0))
-    total = _sum(squared_size(distance), axis, None, None, keepdims, where=where)
-    total = choose(none, constant(total, np.nan), total)
-    count = choose(none, constant(count, 1), count)
+    none = lax.le(count, literal_like(count, 0))
+    total = _sum(abs_squared(distance), axis, None, None, keepdims, where=where)
+    total = choose(none, literal_like(total, np.nan), total)
+    count = choose(none, literal_like(count, 1), count)
     return lax.convert_element_type(lax.div(total, as_type(count, total.dtype)), dtype)
 
 
@@ -242,7 +242,7 @@ def nanstd(
 
     Reference: ``jax.numpy.nanstd``.
     """
-    refuse_out("nanstd", out)
+    raise_if_out("nanstd", out)
     return lax.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
 
 
@@ -267,13 +267,13 @@ def nancumprod(
 
 
 def _place(name, find, instead, a, axis, out, keepdims):
-    refuse_out(name, out)
+    raise_if_out(name, out)
     a, present, missing = _without_nan(name, a, instead)
     place = find(present, axis, None, keepdims)
     if missing is None:
         return place
     none = _all(missing, axis=axis, keepdims=keepdims)
-    return choose(none, constant(place, -1), place)
+    return choose(none, literal_like(place, -1), place)
 
 
 def nanargmax(
@@ -316,7 +316,7 @@ def diff(
 
     Reference: ``jax.numpy.diff``.
     """
-    a, n = arraylike("diff", a), as_integer(n, "the order of differences")
+    a, n = as_arraylike("diff", a), operator_index(n, "the order of differences")
     if n == 0:
         return a
     if n < 0:
@@ -329,14 +329,14 @@ def diff(
     slab = [1 if place == axis else size for place, size in enumerate(a.shape)]
     pieces = [_slab(piece, slab) for piece in (prepend, a, append) if piece is not None]
     a = concatenate(pieces, axis) if len(pieces) > 1 else a
-    step = not_equal if kind(a) == "b" else subtract
+    step = not_equal if array_kind(a) == "b" else subtract
     for _ in range(builtins.min(n, a.shape[axis])):  # then nothing is left
         a = step(*_neighbours(a, axis))
     return a
 
 
 def _slab(x, shape):
-    x = arraylike("diff", x)
+    x = as_arraylike("diff", x)
     return x if x.ndim else broadcast_to(x, shape)
 
 
@@ -354,7 +354,7 @@ def ediff1d(
 
     Reference: ``jax.numpy.ediff1d``.
     """
-    ary = ravel(arraylike("ediff1d", ary))
+    ary = ravel(as_arraylike("ediff1d", ary))
     pieces = [to_begin, subtract(*_neighbours(ary, 0)), to_end]
     pieces = [ravel(astype(each, ary.dtype)) for each in pieces if each is not None]
     return concatenate(pieces)
@@ -395,8 +395,8 @@ def average(
 
     Reference: ``jax.numpy.average``.
     """
-    a = arraylike("average", a)
-    axes = as_axes(axis, a.ndim)
+    a = as_arraylike("average", a)
+    axes = canonical_axes(axis, a.ndim)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         count = math.prod(a.shape[place] for place in axes)
@@ -425,7 +425,7 @@ def _along(weights, a, axis, axes):
 
 
 def _running(name, function, start, x, axis, dtype, include_initial):
-    x = arraylike(name, x)
+    x = as_arraylike(name, x)
     if not x.ndim or (axis is None and x.ndim > 1):
         raise ValueError(
             f"The input of {name} has rank {x.ndim}: it has to be an array with one "
@@ -451,8 +451,10 @@ def cumulative_sum(
 
     Reference: ``jax.numpy.cumulative_sum``.
     """
-    x = arraylike("cumulative_sum", x)
-    if dtype is None and kind(x) in "biu":  # small integers are added up in larger ones
+    x = as_arraylike("cumulative_sum", x)
+    if (
+        dtype is None and array_kind(x) in "biu"
+    ):  # small integers are added up in larger ones
         dtype = _sum(zeros((0,), x.dtype)).dtype
     return _running("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
@@ -488,7 +490,7 @@ def vecdot(
     x1, x2 = promised(x1), promised(x2)
     check_arraylike("vecdot", x1, x2)
     x1, x2 = as_array(x1), as_array(x2)
-    if size_along(x1, axis) != size_along(x2, axis):
+    if dim_size_along(x1, axis) != dim_size_along(x2, axis):
         raise ValueError(
             f"axes must match; got shapes {x1.shape} and {x2.shape} with axis={axis}"
         )
@@ -557,14 +559,14 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Reference: ``jax.numpy.vander``.
     """
-    x = arraylike("vander", x)
+    x = as_arraylike("vander", x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
-    count = x.shape[0] if N is None else as_integer(N, "the number of columns")
+    count = x.shape[0] if N is None else operator_index(N, "the number of columns")
     if count < 0:
         raise ValueError("N must be nonnegative")
     powers = lax.iota(x.dtype, count)
-    powers = powers if increasing else lax.sub(constant(powers, count - 1), powers)
+    powers = powers if increasing else lax.sub(literal_like(powers, count - 1), powers)
     return power(expand_dims(x, -1), expand_dims(powers, 0))
 
 
@@ -595,7 +597,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     Reference: ``jax.numpy.polyder``.
     """
     check_arraylike("polyder", p)
-    [p], m = map(as_array, promote_dtypes_inexact(p)), as_integer(m, "m of polyder")
+    [p], m = map(as_array, promote_dtypes_inexact(p)), operator_index(m, "m of polyder")
     check_rank("polyder", 1, p)
     if m < 0:
         raise ValueError("Order of derivative must be positive")
@@ -676,7 +678,7 @@ def gradient(
         )
     check_arraylike("gradient", f, *varargs)
     f, *places = map(as_array, promote_dtypes_inexact(f, *varargs))
-    axes = as_axes(axis, f.ndim)
+    axes = canonical_axes(axis, f.ndim)
     if not axes:
         return []
     if builtins.min([f.shape[each] for each in axes]) < 2:
@@ -788,12 +790,12 @@ def _weights_of_observations(count, fweights, aweights):
     for name, each in (("fweights", fweights), ("aweights", aweights)):
         if each is None:
             continue
-        each = arraylike("cov", each)
+        each = as_arraylike("cov", each)
         if each.ndim > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if each.shape != (count,):
             raise RuntimeError(f"incompatible numbers of samples and {name}")
-        if name == "fweights" and kind(each) not in "iu":
+        if name == "fweights" and array_kind(each) not in "iu":
             raise TypeError("fweights must be integer.")
     often, much = [
         None if each is None else absolute(asarray(each))
@@ -835,7 +837,7 @@ def corrcoef(
     deviation = astype(sqrt(real(diag(found))), found.dtype)
     found = found / expand_dims(deviation, 1) / expand_dims(deviation, 0)
     limited = clip(real(found), -1, 1)
-    if kind(found) != "c":
+    if array_kind(found) != "c":
         return limited
     return lax.complex(limited, clip(imag(found), -1, 1))
 
@@ -912,7 +914,7 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
 
     Reference: ``jax.numpy.polyint``.
     """
-    m, k = as_integer(m, "m of polyint"), 0 if k is None else k
+    m, k = operator_index(m, "m of polyint"), 0 if k is None else k
     check_arraylike("polyint", p, k)
     p, k = map(as_array, promote_dtypes_inexact(p, k))
     check_rank("polyint", 1, p)

@@ -16,7 +16,11 @@ from minijax._registry import Registry
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer, integers, refuse_sharding
+from minijax.arrays.numerics import (
+    canonicalize_int_tuple,
+    operator_index,
+    refuse_sharding,
+)
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import (
@@ -25,16 +29,16 @@ from minijax.lax.reductions import (
     promote_dtypes_inexact,
 )
 from minijax.numpy.array_methods import multiply
-from minijax.numpy.operands import as_array, as_bool, kind
-from minijax.numpy.reductions import extreme, squared_size, total
-from minijax.numpy.shapes import arraylike, as_axes, broadcast_shapes, ravel
+from minijax.numpy.operands import array_kind, as_array, is_nonzero
+from minijax.numpy.reductions import abs_squared, masked_sum, max_or_min
+from minijax.numpy.shapes import as_arraylike, broadcast_shapes, canonical_axes, ravel
 from minijax.numpy.ufuncs import absolute, conjugate, power, real, sqrt
 from minijax.typing import ArrayLike
 
 # Products of vectors, matrices and tensors: all of them one primitive.
 
 # Axes of a product, in their order: batches by their distance from the end, then these.
-ROW, COLUMN = 0, 1
+ROW_AXIS, COLUMN = 0, 1
 
 
 def _batches(a, b):
@@ -140,7 +144,7 @@ def matmul(
     both = [place for place in a_places if place in b_places]
     batch = [[places.index(place) for place in both] for places in (a_places, b_places)]
     result = contract(a, b, summed, precision, preferred_element_type, batch)
-    rows = [ROW] * (a.ndim - 1 - len(a_places))
+    rows = [ROW_AXIS] * (a.ndim - 1 - len(a_places))
     columns = [COLUMN] * (b.ndim - 1 - len(b_places))
     labels = both + _without(a_places, both) + rows + _without(b_places, both) + columns
     return lax.transpose(result, sorted(range(len(labels)), key=labels.__getitem__))
@@ -221,7 +225,7 @@ def tensordot(
 
 def _known_axes(given):
     several = isinstance(given, (tuple, list))
-    return integers(given) if several else given
+    return canonicalize_int_tuple(given) if several else given
 
 
 def _pairs(axes, a, b):
@@ -235,8 +239,8 @@ def _pairs(axes, a, b):
                 "tensordot takes as many axes of a as of b, both in sequences or both "
                 f"as integers; got {axes[0]!r} and {axes[1]!r}."
             )
-        return as_axes(first, a.ndim), as_axes(second, b.ndim)
-    count = as_integer(axes, "the number of axes")
+        return canonical_axes(first, a.ndim), canonical_axes(second, b.ndim)
+    count = operator_index(axes, "the number of axes")
     if count > a.ndim or count > b.ndim:
         raise TypeError(
             f"Number of tensordot axes (axes {count}) exceeds input ranks "
@@ -250,15 +254,15 @@ def _pairs(axes, a, b):
 
 def root_of_squares(x, axes, keepdims):
     """Return the root of the sum of squared absolute values."""
-    squares = squared_size(x) if kind(x) == "c" else lax.mul(x, x)
-    return sqrt(total(squares, axes, keepdims, None))
+    squares = abs_squared(x) if array_kind(x) == "c" else lax.mul(x, x)
+    return sqrt(masked_sum(squares, axes, keepdims, None))
 
 
 def extreme_size(ord, sizes, axes, keepdims):
     """Return the greatest of sizes, of none 0, or the least for a negative order."""
     if ord < 0:
-        return extreme("min", sizes, axes, keepdims=keepdims)
-    return extreme("max", sizes, axes, keepdims=keepdims, initial=0)
+        return max_or_min("min", sizes, axes, keepdims=keepdims)
+    return max_or_min("max", sizes, axes, keepdims=keepdims, initial=0)
 
 
 def vector_norm(x, ord, axes, keepdims):
@@ -268,26 +272,26 @@ def vector_norm(x, ord, axes, keepdims):
     if isinstance(ord, str):
         raise ValueError(f"Invalid order {ord!r} for vector norm.")
     if ord == 0:
-        counted = as_type(as_bool(x), real(x).dtype)
-        return total(counted, axes, keepdims, None)
+        counted = as_type(is_nonzero(x), real(x).dtype)
+        return masked_sum(counted, axes, keepdims, None)
     sizes = absolute(x)
     if ord in (np.inf, -np.inf):
         return extreme_size(ord, sizes, axes, keepdims)
     if ord == 1:
-        return total(sizes, axes, keepdims, None)
-    return power(total(power(sizes, float(ord)), axes, keepdims, None), 1 / ord)
+        return masked_sum(sizes, axes, keepdims, None)
+    return power(masked_sum(power(sizes, float(ord)), axes, keepdims, None), 1 / ord)
 
 
 # From orders to functions of arrays, two axes and `keepdims`, which return norms.
-orders_to_come: dict = Registry()
+norm_orders: dict = Registry()
 
 
 def matrix_norm(x, ord, axes, keepdims):
     """Return the norm of matrices along two axes."""
     if ord is None or ord == "fro":
         return root_of_squares(x, axes, keepdims)
-    if ord in orders_to_come:
-        return orders_to_come[ord](x, axes, keepdims)
+    if ord in norm_orders:
+        return norm_orders[ord](x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
             f"The order {ord!r} needs singular values: linear algebra is to come. In "
@@ -297,7 +301,7 @@ def matrix_norm(x, ord, axes, keepdims):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")
     rows, columns = axes
     summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
-    totals = total(absolute(x), summed, True, None)
+    totals = masked_sum(absolute(x), summed, True, None)
     result = extreme_size(ord, totals, chosen, True)
     return result if keepdims else lax.squeeze(result, axes)
 
@@ -325,10 +329,10 @@ def norm(
 
     Reference: ``jax.numpy.linalg.norm``.
     """
-    [x] = promote_dtypes_inexact(arraylike("norm", x))
+    [x] = promote_dtypes_inexact(as_arraylike("norm", x))
     if axis is None and ord is None:
         return root_of_squares(x, None, keepdims)
-    axes = as_axes(axis, x.ndim)
+    axes = canonical_axes(axis, x.ndim)
     if len(axes) > 2 or not axes:
         raise ValueError(
             f"Improper number of axes for norm: {axis=}. Pass one axis to compute a "

@@ -16,11 +16,15 @@ from minijax import eval_shape, lax, vmap
 from minijax import numpy as jnp
 from minijax._lazy import decorators
 from minijax.arrays.array import typeof
-from minijax.arrays.numerics import as_integer, canonicalize_axis, integers
+from minijax.arrays.numerics import (
+    canonicalize_axis,
+    canonicalize_int_tuple,
+    operator_index,
+)
 from minijax.core import Array
-from minijax.diagnostics.error_messages import guard_public
-from minijax.diagnostics.tracebacks import guarded
-from minijax.errors import present
+from minijax.diagnostics.error_messages import public_with_boundary
+from minijax.diagnostics.tracebacks import api_boundary
+from minijax.errors import format_for_user
 from minijax.lax.reductions import check_arraylike
 from minijax.nn.functions import logsumexp
 from minijax.numpy import array_methods as ufuncs
@@ -29,16 +33,16 @@ from minijax.numpy import reductions as statistics
 from minijax.numpy import ufuncs as arithmetic
 from minijax.numpy import ufuncs as elementwise
 from minijax.numpy import ufuncs as floats
-from minijax.numpy.operands import kind
-from minijax.numpy.reductions import fold, with_initial
-from minijax.numpy.ufuncs import masked
+from minijax.numpy.operands import array_kind
+from minijax.numpy.reductions import combine_initial, reduce_axes
+from minijax.numpy.ufuncs import where_mask
 from minijax.pytrees.registry import _promising
-from minijax.pytrees.tree_operations import kept_promises
+from minijax.pytrees.tree_operations import resolve_promises
 from minijax.typing import ArrayLike
 
 # Universal functions with methods, made of a function of numbers.
 
-of_arrays = partial(guarded, keeps_promises=True)
+of_arrays = partial(api_boundary, keeps_promises=True)
 
 
 def refuse(name, **arguments):
@@ -84,8 +88,8 @@ class ufunc:
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
     ):
-        nin, nout = integers((nin, nout), "nin and nout")
-        nargs = nin if nargs is None else as_integer(nargs, "nargs")
+        nin, nout = canonicalize_int_tuple((nin, nout), "nin and nout")
+        nargs = nin if nargs is None else operator_index(nargs, "nargs")
         self._facts = func, name or func.__name__, identity, nin, nout, nargs
         self.__name__, self.__doc__ = self._facts[1], func.__doc__
         self._call = call or self._element_by_element
@@ -114,9 +118,9 @@ class ufunc:
         try:
             if out is not None or where is not None:
                 refuse(repr(self), out=out, where=where)
-            return self._call(*(kept_promises(args) if _promising else args))
+            return self._call(*(resolve_promises(args) if _promising else args))
         except Exception as error:  # here, since one more call would cost time
-            present(error)
+            format_for_user(error)
             raise
 
     def _element_by_element(self, *args):
@@ -309,7 +313,7 @@ class ufunc:
                 f"reduction operation {self.__name__!r} does not have an identity, so "
                 "to use a where mask one has to specify 'initial'."
             )
-        if kind(where) != "b":
+        if array_kind(where) != "b":
             raise ValueError(f"where has to be of booleans, not {typeof(where)}.")
 
     def _check_dtype(self, method, dtype):
@@ -375,12 +379,14 @@ def reduce_bits(names, a, axis, dtype, keepdims, initial, where):
       ValueError: for numbers that are not integers.
     """
     x = jnp.asarray(a)
-    if kind(x) not in "biu":
+    if array_kind(x) not in "biu":
         raise ValueError(f"{names[0]} needs integers or booleans, got {x.dtype}.")
     x = x if dtype is None else x.astype(dtype)
     one = np.array(-1 if names[1] == "bitwise_and" else 0).astype(x.dtype).item()
-    folded = fold(getattr(lax, names[0]), masked(x, where, one), axis, keepdims)
-    return with_initial(getattr(lax, names[1]), initial, folded)
+    folded = reduce_axes(
+        getattr(lax, names[0]), where_mask(x, where, one), axis, keepdims
+    )
+    return combine_initial(getattr(lax, names[1]), initial, folded)
 
 
 def reduce_truth(names, a, dtype, **options):
@@ -483,7 +489,7 @@ INSTEAD = {
     """
 }
 made = [globals()[name] for name in INSTEAD["minijax.numpy"].split()]
-objects = {guard_public(one.func): one for one in made}
+objects = {public_with_boundary(one.func): one for one in made}
 
 
 def with_methods(value, package):

@@ -13,15 +13,15 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import is_python_scalar, typeof
-from minijax.arrays.config import check_operands
-from minijax.arrays.dtypes import EXTENDED, canonicalize_dtype, name_of
+from minijax.arrays.config import check_promotion_operands
+from minijax.arrays.dtypes import EXTENDED_DTYPES, canonicalize_dtype, dtype_name
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array, Tracer
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import (
     check_arraylike,
-    common_type,
+    common_dtype_and_weak_type,
     promote_dtypes,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
@@ -29,19 +29,25 @@ from minijax.lax.reductions import (
 )
 from minijax.numpy.array_creation import asarray
 from minijax.numpy.array_methods import (
-    binary,
+    binary_ufunc,
     bitwise_or,
     equal,
     greater,
     less,
     maximum,
     multiply,
-    named,
-    unary,
+    unary_ufunc,
     where,
+    with_name_and_doc,
 )
-from minijax.numpy.operands import as_array, as_bool, by_kind, constant, kind
-from minijax.numpy.shapes import arraylike, broadcast_shapes
+from minijax.numpy.operands import (
+    array_kind,
+    as_array,
+    dispatch_on_kind,
+    is_nonzero,
+    literal_like,
+)
+from minijax.numpy.shapes import as_arraylike, broadcast_shapes
 from minijax.typing import ArrayLike
 
 # NumPy's universal functions, one after the other.
@@ -51,13 +57,13 @@ def _reciprocal(x):
     return lax.integer_pow(x, -1)
 
 
-def part_by_part(function):
+def apply_to_complex_parts(function):
     """Return a function that does both parts of complex numbers, each by itself."""
 
     def parts(x, *args):
         return lax.complex(function(lax.real(x), *args), function(lax.imag(x), *args))
 
-    return by_kind("c", parts, function)
+    return dispatch_on_kind("c", parts, function)
 
 
 def _over_log_2(x):
@@ -69,15 +75,15 @@ def _over_log_10(x):
 
 
 def _log2(x):
-    return part_by_part(_over_log_2)(lax.log(x))
+    return apply_to_complex_parts(_over_log_2)(lax.log(x))
 
 
 def _log10(x):
-    return part_by_part(_over_log_10)(lax.log(x))
+    return apply_to_complex_parts(_over_log_10)(lax.log(x))
 
 
 def _scaled(factor):
-    return lambda x: lax.mul(x, constant(x, factor))
+    return lambda x: lax.mul(x, literal_like(x, factor))
 
 
 def _as_float(x):
@@ -89,12 +95,12 @@ def _to_even(x):
 
 
 def _toward_zero(x):
-    return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
+    return lax.select(lax.lt(x, literal_like(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 def logical(function):
     """Return `function`, which takes bools, as a function of all arrays."""
-    return lambda *args: function(*map(as_bool, args))
+    return lambda *args: function(*map(is_nonzero, args))
 
 
 def _zeros(x):
@@ -106,7 +112,7 @@ def on_imag(compare):
 
     def test(x):
         part = imag(x)
-        return compare(part, constant(part, 0))
+        return compare(part, literal_like(part, 0))
 
     return test
 
@@ -117,7 +123,7 @@ def on_parts(test, combine):
     def on_complex(x):
         return combine(test(lax.real(x)), test(lax.imag(x)))
 
-    return by_kind("c", on_complex, test)
+    return dispatch_on_kind("c", on_complex, test)
 
 
 def _infinite(x):
@@ -132,70 +138,72 @@ _isinf = on_parts(_infinite, lax.bitwise_or)
 _isfinite = on_parts(lax.is_finite, lax.bitwise_and)
 
 
-positive = unary("positive", as_array)
-absolute = abs = unary("absolute", by_kind("bu", as_array, lax.abs))
-sign = unary("sign", lax.sign)
-square = unary("square", lax.square, promote_dtypes_numeric)
-minimum = binary("minimum", lax.min)
+positive = unary_ufunc("positive", as_array)
+absolute = abs = unary_ufunc("absolute", dispatch_on_kind("bu", as_array, lax.abs))
+sign = unary_ufunc("sign", lax.sign)
+square = unary_ufunc("square", lax.square, promote_dtypes_numeric)
+minimum = binary_ufunc("minimum", lax.min)
 
 
-exp2 = unary("exp2", lax.exp2, promote_dtypes_inexact)
-expm1 = unary("expm1", lax.expm1, promote_dtypes_inexact)
-log = unary("log", lax.log, promote_dtypes_inexact)
-log1p = unary("log1p", lax.log1p, promote_dtypes_inexact)
-sqrt = unary("sqrt", lax.sqrt, promote_dtypes_inexact)
-cbrt = unary("cbrt", lax.cbrt, promote_dtypes_inexact)
-sin = unary("sin", lax.sin, promote_dtypes_inexact)
-cos = unary("cos", lax.cos, promote_dtypes_inexact)
-tan = unary("tan", lax.tan, promote_dtypes_inexact)
-arcsin = asin = unary("arcsin", lax.asin, promote_dtypes_inexact)
-arccos = acos = unary("arccos", lax.acos, promote_dtypes_inexact)
-arctan = atan = unary("arctan", lax.atan, promote_dtypes_inexact)
-arctan2 = atan2 = binary("arctan2", lax.atan2, promote_dtypes_inexact)
-sinh = unary("sinh", lax.sinh, promote_dtypes_inexact)
-cosh = unary("cosh", lax.cosh, promote_dtypes_inexact)
-arcsinh = asinh = unary("arcsinh", lax.asinh, promote_dtypes_inexact)
-arccosh = acosh = unary("arccosh", lax.acosh, promote_dtypes_inexact)
-arctanh = atanh = unary("arctanh", lax.atanh, promote_dtypes_inexact)
-nextafter = binary("nextafter", lax.nextafter, promote_dtypes_inexact)
+exp2 = unary_ufunc("exp2", lax.exp2, promote_dtypes_inexact)
+expm1 = unary_ufunc("expm1", lax.expm1, promote_dtypes_inexact)
+log = unary_ufunc("log", lax.log, promote_dtypes_inexact)
+log1p = unary_ufunc("log1p", lax.log1p, promote_dtypes_inexact)
+sqrt = unary_ufunc("sqrt", lax.sqrt, promote_dtypes_inexact)
+cbrt = unary_ufunc("cbrt", lax.cbrt, promote_dtypes_inexact)
+sin = unary_ufunc("sin", lax.sin, promote_dtypes_inexact)
+cos = unary_ufunc("cos", lax.cos, promote_dtypes_inexact)
+tan = unary_ufunc("tan", lax.tan, promote_dtypes_inexact)
+arcsin = asin = unary_ufunc("arcsin", lax.asin, promote_dtypes_inexact)
+arccos = acos = unary_ufunc("arccos", lax.acos, promote_dtypes_inexact)
+arctan = atan = unary_ufunc("arctan", lax.atan, promote_dtypes_inexact)
+arctan2 = atan2 = binary_ufunc("arctan2", lax.atan2, promote_dtypes_inexact)
+sinh = unary_ufunc("sinh", lax.sinh, promote_dtypes_inexact)
+cosh = unary_ufunc("cosh", lax.cosh, promote_dtypes_inexact)
+arcsinh = asinh = unary_ufunc("arcsinh", lax.asinh, promote_dtypes_inexact)
+arccosh = acosh = unary_ufunc("arccosh", lax.acosh, promote_dtypes_inexact)
+arctanh = atanh = unary_ufunc("arctanh", lax.atanh, promote_dtypes_inexact)
+nextafter = binary_ufunc("nextafter", lax.nextafter, promote_dtypes_inexact)
 
 
-reciprocal = unary("reciprocal", _reciprocal, promote_dtypes_inexact)
-log2 = unary("log2", _log2, promote_dtypes_inexact)
-log10 = unary("log10", _log10, promote_dtypes_inexact)
-deg2rad = radians = unary("deg2rad", _scaled(np.pi / 180), promote_dtypes_inexact)
-rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexact)
+reciprocal = unary_ufunc("reciprocal", _reciprocal, promote_dtypes_inexact)
+log2 = unary_ufunc("log2", _log2, promote_dtypes_inexact)
+log10 = unary_ufunc("log10", _log10, promote_dtypes_inexact)
+deg2rad = radians = unary_ufunc("deg2rad", _scaled(np.pi / 180), promote_dtypes_inexact)
+rad2deg = degrees = unary_ufunc("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexact)
 
 
-floor = unary("floor", by_kind("biu", as_array, lax.floor))
-ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
-rint = unary("rint", by_kind("biu", _as_float, part_by_part(_to_even)))
-_trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
+floor = unary_ufunc("floor", dispatch_on_kind("biu", as_array, lax.floor))
+ceil = unary_ufunc("ceil", dispatch_on_kind("biu", as_array, lax.ceil))
+rint = unary_ufunc(
+    "rint", dispatch_on_kind("biu", _as_float, apply_to_complex_parts(_to_even))
+)
+_trunc = unary_ufunc("trunc", dispatch_on_kind("biu", as_array, _toward_zero))
 
 
-logical_and = binary("logical_and", logical(lax.bitwise_and))
-logical_or = binary("logical_or", logical(lax.bitwise_or))
-logical_xor = binary("logical_xor", logical(lax.bitwise_xor))
-logical_not = unary("logical_not", logical(lax.bitwise_not))
-left_shift = binary("left_shift", lax.shift_left, promote_dtypes_numeric)
-right_shift = binary(
+logical_and = binary_ufunc("logical_and", logical(lax.bitwise_and))
+logical_or = binary_ufunc("logical_or", logical(lax.bitwise_or))
+logical_xor = binary_ufunc("logical_xor", logical(lax.bitwise_xor))
+logical_not = unary_ufunc("logical_not", logical(lax.bitwise_not))
+left_shift = binary_ufunc("left_shift", lax.shift_left, promote_dtypes_numeric)
+right_shift = binary_ufunc(
     "right_shift",
-    by_kind("u", lax.shift_right_logical, lax.shift_right_arithmetic),
+    dispatch_on_kind("u", lax.shift_right_logical, lax.shift_right_arithmetic),
     promote_dtypes_numeric,
 )
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
-real = unary("real", by_kind("c", lax.real, as_array))
-imag = unary("imag", by_kind("c", lax.imag, _zeros))
-conjugate = conj = unary("conjugate", by_kind("c", lax.conj, as_array))
-_iscomplex = unary("iscomplex", on_imag(lax.ne))
-_isreal = unary("isreal", on_imag(lax.eq))
+real = unary_ufunc("real", dispatch_on_kind("c", lax.real, as_array))
+imag = unary_ufunc("imag", dispatch_on_kind("c", lax.imag, _zeros))
+conjugate = conj = unary_ufunc("conjugate", dispatch_on_kind("c", lax.conj, as_array))
+_iscomplex = unary_ufunc("iscomplex", on_imag(lax.ne))
+_isreal = unary_ufunc("isreal", on_imag(lax.eq))
 
 
-isnan = unary("isnan", lambda x: lax.ne(x, x))
-isinf = unary("isinf", by_kind("fc", _isinf, _everywhere(False)))
-isfinite = unary("isfinite", by_kind("fc", _isfinite, _everywhere(True)))
+isnan = unary_ufunc("isnan", lambda x: lax.ne(x, x))
+isinf = unary_ufunc("isinf", dispatch_on_kind("fc", _isinf, _everywhere(False)))
+isfinite = unary_ufunc("isfinite", dispatch_on_kind("fc", _isfinite, _everywhere(True)))
 
 
 def iscomplex(x: ArrayLike) -> Array:
@@ -225,7 +233,7 @@ def trunc(x: ArrayLike) -> Array:
 # Limits of elements, and comparisons of whole arrays.
 
 
-def masked(a, mask, value):
+def where_mask(a, mask, value):
     """Return `a` where `mask` holds or is None, and the number `value` elsewhere.
 
     Raises:
@@ -234,12 +242,12 @@ def masked(a, mask, value):
     if mask is None:
         return a
     check_arraylike("where", mask)
-    if kind(mask) != "b":
+    if array_kind(mask) != "b":
         raise ValueError(
             f"where must be an array of bools, or None; got {typeof(mask)}. A "
             "comparison makes bools of numbers, as in where=x != 0."
         )
-    return where(mask, a, constant(a, value))
+    return where(mask, a, literal_like(a, value))
 
 
 def both_nan(a, b):
@@ -247,7 +255,7 @@ def both_nan(a, b):
     return lax.bitwise_and(lax.ne(a, a), lax.ne(b, b))
 
 
-def everywhere(condition):
+def reduce_and_all(condition):
     """Return whether `condition`, an array of bools, holds everywhere."""
     return lax.reduce_and(condition, range(condition.ndim))
 
@@ -258,7 +266,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     Reference: ``jax.numpy.clip``.
     """
     check_arraylike("clip", arr, *(limit for limit in (min, max) if limit is not None))
-    if "c" in {kind(each) for each in (arr, min, max) if each is not None}:
+    if "c" in {array_kind(each) for each in (arr, min, max) if each is not None}:
         raise ValueError("clip has no order to limit complex numbers by.")
     arr = arr if min is None else maximum(min, arr)
     return as_array(arr) if max is None else minimum(max, arr)
@@ -276,13 +284,13 @@ def isclose(
     Reference: ``jax.numpy.isclose``.
     """
     check_arraylike("isclose", a, b, rtol, atol)
-    check_operands("isclose", a, b)
-    if typeof(a).dtype in EXTENDED and typeof(b).dtype in EXTENDED:
+    check_promotion_operands("isclose", a, b)
+    if typeof(a).dtype in EXTENDED_DTYPES and typeof(b).dtype in EXTENDED_DTYPES:
         return equal(a, b)  # there is nothing between two keys
     operands = promote_shapes(*promote_dtypes_inexact(a, b))
     a, b = (as_type(each, typeof(each).dtype) for each in operands)
     distance, size = lax.abs(lax.sub(a, b)), lax.abs(b)
-    limit = lax.add(constant(size, atol), lax.mul(constant(size, rtol), size))
+    limit = lax.add(literal_like(size, atol), lax.mul(literal_like(size, rtol), size))
     near = lax.bitwise_and(isfinite(b), lax.le(distance, limit))
     close = lax.bitwise_or(lax.eq(a, b), near)
     return lax.bitwise_or(close, both_nan(a, b)) if equal_nan else close
@@ -299,7 +307,7 @@ def allclose(
 
     Reference: ``jax.numpy.allclose``.
     """
-    return everywhere(isclose(a, b, rtol, atol, equal_nan))
+    return reduce_and_all(isclose(a, b, rtol, atol, equal_nan))
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
@@ -328,8 +336,8 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _equal_elements(a, b, equal_nan):
     a, b = promote_shapes(*promote_dtypes(a, b))
     same = lax.eq(a, b)
-    nans = equal_nan and kind(a) in "fc"
-    return everywhere(lax.bitwise_or(same, both_nan(a, b)) if nans else same)
+    nans = equal_nan and array_kind(a) in "fc"
+    return reduce_and_all(lax.bitwise_or(same, both_nan(a, b)) if nans else same)
 
 
 # Arithmetic that takes several primitives: powers, division with rest, rounding.
@@ -340,19 +348,19 @@ def _opposite(x, y):
 
 
 def _nonzero(x):
-    return lax.ne(x, constant(x, 0))
+    return lax.ne(x, literal_like(x, 0))
 
 
 def _remainder_floats(x, y):
     rest = lax.rem(x, y)
-    nonzero, negative = _nonzero(rest), lax.lt(rest, constant(rest, 0))
-    opposite = lax.ne(negative, lax.lt(y, constant(y, 0)))
+    nonzero, negative = _nonzero(rest), lax.lt(rest, literal_like(rest, 0))
+    opposite = lax.ne(negative, lax.lt(y, literal_like(y, 0)))
     wrong_sign = lax.bitwise_and(opposite, nonzero)
     return lax.select(wrong_sign, lax.add(rest, y), rest)
 
 
 def _one_for_zero(y):
-    return where(lax.eq(y, constant(y, 0)), constant(y, 1), y)
+    return where(lax.eq(y, literal_like(y, 0)), literal_like(y, 1), y)
 
 
 def _remainder_integers(x, y):
@@ -361,19 +369,19 @@ def _remainder_integers(x, y):
 
 def _floor_divide_integers(x, y):
     quotient = lax.div(x, y)
-    if kind(x) == "u":
+    if array_kind(x) == "u":
         return quotient
     too_large = lax.bitwise_and(_opposite(x, y), _nonzero(lax.rem(x, y)))
-    return where(too_large, lax.sub(quotient, constant(x, 1)), quotient)
+    return where(too_large, lax.sub(quotient, literal_like(x, 1)), quotient)
 
 
 def _divmod_floats(x, y):
     rest = lax.rem(x, y)
-    whole = where(lax.eq(y, constant(y, 0)), x, lax.sub(x, rest))
+    whole = where(lax.eq(y, literal_like(y, 0)), x, lax.sub(x, rest))
     quotient = lax.div(whole, y)
     too_large = lax.bitwise_and(_nonzero(rest), _opposite(y, rest))
     rest = lax.select(too_large, lax.add(rest, y), rest)
-    quotient = lax.select(too_large, lax.sub(quotient, constant(y, 1)), quotient)
+    quotient = lax.select(too_large, lax.sub(quotient, literal_like(y, 1)), quotient)
     return lax.round(quotient), rest
 
 
@@ -393,13 +401,13 @@ def division(name, on_integers, on_floats):
     """Make a NumPy function of a dividend and a divisor, real ones of one dtype."""
 
     def function(x1, x2, /):
-        check_operands(name, x1, x2)
+        check_promotion_operands(name, x1, x2)
         x1, x2 = promote_shapes(*promote_dtypes_numeric(x1, x2))
-        if kind(x1) == "c":
+        if array_kind(x1) == "c":
             raise TypeError(f"{name} does not support complex numbers.")
-        return (on_floats if kind(x1) == "f" else on_integers)(x1, x2)
+        return (on_floats if array_kind(x1) == "f" else on_integers)(x1, x2)
 
-    return named(function, name)
+    return with_name_and_doc(function, name)
 
 
 floor_divmod = division("divmod", _divmod_integers, _divmod_floats)
@@ -431,11 +439,11 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if exponent is not None:
         [x] = promote_dtypes_numeric(x1)
         return lax.integer_pow(x, exponent)
-    check_operands("power", x1, x2)
-    if common_type(x1, x2)[0].kind in "biu":
+    check_promotion_operands("power", x1, x2)
+    if common_dtype_and_weak_type(x1, x2)[0].kind in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)
-    if kind(x2) in "iu" and kind(x1) not in "iu":
+    if array_kind(x2) in "iu" and array_kind(x1) not in "iu":
         exponent = x2
     return lax.pow(*promote_shapes(base, exponent))
 
@@ -444,7 +452,7 @@ def _static_integer(x):
     """Return the integer that an exponent is, or None if it is none or not known."""
     if isinstance(x, Array):
         value = x.concrete() if isinstance(x, Tracer) else x
-        known = value is not None and not np.ndim(value) and kind(value) in "iu"
+        known = value is not None and not np.ndim(value) and array_kind(value) in "iu"
         return int(value) if known else None
     if np.ndim(x):
         return None
@@ -474,9 +482,9 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.logaddexp``.
     """
-    check_operands("logaddexp", x1, x2)
+    check_promotion_operands("logaddexp", x1, x2)
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
-    real = lax.real if kind(x) == "c" else lambda x: x
+    real = lax.real if array_kind(x) == "c" else lambda x: x
     ordered = lax.ge(real(x), real(y))
     large, small = where(ordered, x, y), where(ordered, y, x)
     gap = lax.sub(small, large)
@@ -487,7 +495,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _without_turns(x):
-    if kind(x) != "c":
+    if array_kind(x) != "c":
         return x
     angle, turn = lax.imag(x), 2 * np.pi
     turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -499,8 +507,8 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.hypot``.
     """
-    check_operands("hypot", x1, x2)
-    if "c" in (kind(x1), kind(x2)):
+    check_promotion_operands("hypot", x1, x2)
+    if "c" in (array_kind(x1), array_kind(x2)):
         raise ValueError("hypot is of real numbers; take abs of complex ones first.")
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
@@ -520,20 +528,22 @@ def _length(x, y):
     sizes = lax.abs(x), lax.abs(y)
     large, size = lax.max(*sizes), canonicalize_dtype(typeof(x).dtype).itemsize
     end, down, up = _SCALES[size]
-    one = constant(x, 1)
+    one = literal_like(x, 1)
     scale, back = one, one
     for outside, power in (
-        (lax.gt(large, constant(x, 2.0**end)), down),
-        (lax.lt(large, constant(x, 2.0**-end)), up),
+        (lax.gt(large, literal_like(x, 2.0**end)), down),
+        (lax.lt(large, literal_like(x, 2.0**-end)), up),
     ):
-        scale = where(outside, constant(x, 2.0**power), scale)
-        back = where(outside, constant(x, 2.0**-power), back)
+        scale = where(outside, literal_like(x, 2.0**power), scale)
+        back = where(outside, literal_like(x, 2.0**-power), back)
     squares = [lax.square(lax.mul(part, scale)) for part in (x, y)]
-    zero = lax.eq(large, constant(x, 0))  # where the root has no slope
+    zero = lax.eq(large, literal_like(x, 0))  # where the root has no slope
     total = where(zero, one, lax.add(*squares))
     length = where(zero, large, lax.mul(lax.sqrt(total), back))  # NaN beside 0 is NaN
-    infinite = lax.bitwise_or(*[lax.eq(size, constant(x, np.inf)) for size in sizes])
-    return where(infinite, constant(x, np.inf), length)
+    infinite = lax.bitwise_or(
+        *[lax.eq(size, literal_like(x, np.inf)) for size in sizes]
+    )
+    return where(infinite, literal_like(x, np.inf), length)
 
 
 _SCALES = {4: (60, -66, 90), 8: (500, -530, 590)}
@@ -547,14 +557,14 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     check_arraylike("round", a)
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
-    a, decimals = as_array(a), as_integer(decimals, "the number of decimals")
-    if kind(a) == "b":
+    a, decimals = as_array(a), operator_index(decimals, "the number of decimals")
+    if array_kind(a) == "b":
         raise ValueError("round is of numbers, got bools; convert them with astype.")
-    if kind(a) == "x":
-        raise TypeError(f"round is of numbers, got {name_of(typeof(a).dtype)}.")
-    if kind(a) in "iu" and decimals < 0:
+    if array_kind(a) == "x":
+        raise TypeError(f"round is of numbers, got {dtype_name(typeof(a).dtype)}.")
+    if array_kind(a) in "iu" and decimals < 0:
         raise NotImplementedError("integers cannot be rounded to tens: decimals < 0")
-    return part_by_part(by_kind("f", _round, _as_it_is))(a, decimals)
+    return apply_to_complex_parts(dispatch_on_kind("f", _round, _as_it_is))(a, decimals)
 
 
 def _as_it_is(x, decimals):
@@ -570,7 +580,7 @@ def _round(x, decimals):
         return x  # there are no digits behind that place
     if dtype == np.float16:
         x = as_type(x, np.dtype(np.float32), weak_type)
-    factor = constant(x, 10.0**decimals)
+    factor = literal_like(x, 10.0**decimals)
     rounded = lax.div(lax.round(lax.mul(x, factor), 1), factor)
     return as_type(rounded, dtype, weak_type)
 
@@ -592,7 +602,7 @@ def _parts(x):
 
 
 def _refuse_complex(name, x):
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         raise TypeError(f"{name} does not support complex-valued inputs")
 
 
@@ -611,11 +621,11 @@ def _no_sign(x):
 
 
 def _is_negative(x):
-    return lax.lt(x, constant(x, 0))
+    return lax.lt(x, literal_like(x, 0))
 
 
-_sign = by_kind("bu", _false, by_kind("i", _is_negative, _no_sign))
-signbit = unary("signbit", by_kind("f", _sign_of_float, _sign))
+_sign = dispatch_on_kind("bu", _false, dispatch_on_kind("i", _is_negative, _no_sign))
+signbit = unary_ufunc("signbit", dispatch_on_kind("f", _sign_of_float, _sign))
 
 
 def _copysign(x, y):
@@ -624,7 +634,7 @@ def _copysign(x, y):
     return where(signbit(y), lax.neg(size), size)
 
 
-copysign = binary("copysign", _copysign, promote_dtypes_inexact)
+copysign = binary_ufunc("copysign", _copysign, promote_dtypes_inexact)
 
 
 def _fabs(x):
@@ -632,23 +642,25 @@ def _fabs(x):
     return lax.abs(x)
 
 
-fabs = unary("fabs", _fabs, promote_dtypes_inexact)
-float_power = binary("float_power", lax.pow, promote_dtypes_inexact)
+fabs = unary_ufunc("fabs", _fabs, promote_dtypes_inexact)
+float_power = binary_ufunc("float_power", lax.pow, promote_dtypes_inexact)
 
 
 def _infinity(name, number):
     """Make the question where an array is one of the two infinities."""
 
     def question(x, /, out=None):
-        x = arraylike(name, x)
+        x = as_arraylike(name, x)
         if out is not None:
             raise NotImplementedError(f"The 'out' argument to {name} is not supported.")
-        if kind(x) == "c":
+        if array_kind(x) == "c":
             raise ValueError(f"{name} is not well defined for complex types")
-        found = lax.eq(x, constant(x, number)) if kind(x) == "f" else _false(x)
+        found = (
+            lax.eq(x, literal_like(x, number)) if array_kind(x) == "f" else _false(x)
+        )
         return as_type(found, np.dtype(bool))
 
-    return named(question, name)
+    return with_name_and_doc(question, name)
 
 
 isposinf, isneginf = _infinity("isposinf", np.inf), _infinity("isneginf", -np.inf)
@@ -666,16 +678,16 @@ def nan_to_num(
     Reference: ``jax.numpy.nan_to_num``.
     """
     check_arraylike("nan_to_num", x)
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         parts = (lax.real(x), lax.imag(x))
         return lax.complex(*(nan_to_num(p, copy, nan, posinf, neginf) for p in parts))
-    if kind(x) != "f":
+    if array_kind(x) != "f":
         return as_array(x)
     largest = _largest(typeof(x).dtype)
     ends = {np.nan: nan, np.inf: posinf, -np.inf: neginf}
     for number, instead in ends.items():
         instead = np.copysign(largest, number) if instead is None else instead
-        found = lax.ne(x, x) if number is np.nan else lax.eq(x, constant(x, number))
+        found = lax.ne(x, x) if number is np.nan else lax.eq(x, literal_like(x, number))
         x = where(found, as_type(instead, typeof(x).dtype), x)
     return as_array(x)
 
@@ -696,19 +708,19 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     [x] = map(as_array, promote_dtypes_inexact(x))
     integers, exponent, fraction = _parts(x)
     mask, bias = (1 << exponent) - 1, (1 << exponent - 1) - 1
-    tiny = lax.lt(lax.abs(x), constant(x, 2.0 ** (1 - bias)))
-    scaled = where(tiny, lax.mul(x, constant(x, float(1 << fraction))), x)
+    tiny = lax.lt(lax.abs(x), literal_like(x, 2.0 ** (1 - bias)))
+    scaled = where(tiny, lax.mul(x, literal_like(x, float(1 << fraction))), x)
     bits = lax.bitcast_convert_type(scaled, integers)
     power = lax.bitwise_and(lax.shift_right_logical(bits, fraction), mask)
     shifts = map(integers.type, (bias + fraction - 1, bias - 1))
     power = lax.sub(power, where(tiny, *shifts))
-    plain = lax.bitwise_and(lax.is_finite(x), lax.ne(x, constant(x, 0)))
+    plain = lax.bitwise_and(lax.is_finite(x), lax.ne(x, literal_like(x, 0)))
     power = where(plain, as_type(power, np.dtype(np.int32)), np.int32(0))
     # The complement of an exponent is that of a power of two, and their product is
     # from 2 to 4. It is exact, and it is a product, which has a derivative.
     bits = lax.bitwise_and(lax.bitwise_not(bits), integers.type(mask << fraction))
-    scale = where(plain, lax.bitcast_convert_type(bits, x.dtype), constant(x, 4))
-    half = lax.mul(lax.mul(scaled, scale), constant(x, 0.25))
+    scale = where(plain, lax.bitcast_convert_type(bits, x.dtype), literal_like(x, 4))
+    half = lax.mul(lax.mul(scaled, scale), literal_like(x, 0.25))
     return where(plain, half, x), power
 
 
@@ -718,7 +730,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Reference: ``jax.numpy.ldexp``.
     """
     check_arraylike("ldexp", x1, x2)
-    if kind(x1) == "c" or kind(x2) in "fc":
+    if array_kind(x1) == "c" or array_kind(x2) in "fc":
         types = tuple(typeof(x).dtype for x in (x1, x2))
         raise ValueError(f"ldexp not supported for input types {types}")
     [x] = map(as_array, promote_dtypes_inexact(x1))
@@ -745,16 +757,18 @@ def modf(x: ArrayLike, /, out: Any = None) -> tuple[Array, Array]:
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
     [x] = map(as_array, promote_dtypes_inexact(x))
-    whole = where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x))
+    whole = where(lax.ge(x, literal_like(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 
 def _heaviside(x, y):
-    step = where(lax.gt(x, constant(x, 0)), constant(x, 1), where(lax.ne(x, x), x, y))
-    return where(_is_negative(x), constant(x, 0), step)
+    step = where(
+        lax.gt(x, literal_like(x, 0)), literal_like(x, 1), where(lax.ne(x, x), x, y)
+    )
+    return where(_is_negative(x), literal_like(x, 0), step)
 
 
-heaviside = binary("heaviside", _heaviside, promote_dtypes_inexact)
+heaviside = binary_ufunc("heaviside", _heaviside, promote_dtypes_inexact)
 
 
 def sinc(x: ArrayLike, /) -> Array:
@@ -764,14 +778,14 @@ def sinc(x: ArrayLike, /) -> Array:
     """
     check_arraylike("sinc", x)
     [x] = promote_dtypes_inexact(x)
-    angle = lax.mul(constant(x, np.pi), x)
+    angle = lax.mul(literal_like(x, np.pi), x)
     small = lax.lt(lax.abs(angle), 0.25)
-    square = lax.square(where(small, angle, constant(x, 0)))
-    near = constant(x, 1)  # the Taylor series, since slopes of the quotient cancel
+    square = lax.square(where(small, angle, literal_like(x, 0)))
+    near = literal_like(x, 1)  # the Taylor series, since slopes of the quotient cancel
     for n in (10, 8, 6, 4, 2):
-        step = lax.mul(square, constant(x, 1 / (n * (n + 1))))
-        near = lax.sub(constant(x, 1), lax.mul(step, near))
-    far = where(small, constant(x, 1), angle)
+        step = lax.mul(square, literal_like(x, 1 / (n * (n + 1))))
+        near = lax.sub(literal_like(x, 1), lax.mul(step, near))
+    far = where(small, literal_like(x, 1), angle)
     return where(small, near, lax.div(lax.sin(far), far))
 
 
@@ -780,15 +794,15 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.logaddexp2``.
     """
-    check_operands("logaddexp2", x1, x2)
+    check_promotion_operands("logaddexp2", x1, x2)
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
-    if kind(x) == "c":
+    if array_kind(x) == "c":
         raise NotImplementedError("logaddexp2 is of real numbers here.")
     ordered = lax.ge(x, y)  # and not `max` and `abs`: equals have a slope as well
     large, small = where(ordered, x, y), where(ordered, y, x)
     gap = lax.sub(small, large)
     rest = lax.log1p(lax.exp2(gap))
-    total = lax.add(large, lax.mul(constant(rest, 1 / np.log(2)), rest))
+    total = lax.add(large, lax.mul(literal_like(rest, 1 / np.log(2)), rest))
     return where(lax.ne(gap, gap), lax.add(x, y), total)
 
 
@@ -815,9 +829,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """
     check_arraylike("angle", z)
     z = as_array(z)
-    [x] = promote_dtypes_inexact(lax.real(z) if kind(z) == "c" else z)
-    if kind(z) in "iub" or (kind(z) != "c" and not z.ndim):  # as JAX
+    [x] = promote_dtypes_inexact(lax.real(z) if array_kind(z) == "c" else z)
+    if array_kind(z) in "iub" or (array_kind(z) != "c" and not z.ndim):  # as JAX
         x = as_type(x, canonicalize_dtype(float))
-    y = lax.imag(z) if kind(z) == "c" else lax.full_like(as_array(x), 0)
+    y = lax.imag(z) if array_kind(z) == "c" else lax.full_like(as_array(x), 0)
     result = lax.atan2(y, x)
-    return lax.mul(result, constant(result, 180 / np.pi)) if deg else result
+    return lax.mul(result, literal_like(result, 180 / np.pi)) if deg else result

@@ -8,13 +8,13 @@ from minijax.callbacks.callback import pure_callback_p
 from minijax.control_flow.while_loops import while_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jitting.stages import cost_of, nbytes
+from minijax.jitting.stages import eqn_cost, nbytes
 from minijax.llvm.targets import TARGETS
-from minijax.passes.rewriting import put
-from minijax.passes.simplification import inline, without_dead_code
-from minijax.rematerialization.jaxpr_transforms import acts
+from minijax.passes.rewriting import insert_eqn
+from minijax.passes.simplification import eliminate_dead_eqns, inline_jaxpr
+from minijax.rematerialization.jaxpr_transforms import eqn_has_effects
 from minijax.scans.scan import scan_p
-from minijax.scans.step import groups
+from minijax.scans.step import split_list_by_sizes
 
 
 def fixed_eqns(closed, num_consts, in_vain=False):
@@ -28,7 +28,7 @@ def fixed_eqns(closed, num_consts, in_vain=False):
     fixed, eqns = {*closed.constvars, *closed.invars[:num_consts]}, []
     for eqn in closed.eqns:
         known = all(x in fixed or isinstance(x, Literal) for x in eqn.invars)
-        if known and not acts(eqn) and not (in_vain and may_not_end(eqn)):
+        if known and not eqn_has_effects(eqn) and not (in_vain and may_not_end(eqn)):
             fixed.update(eqn.outvars)
             eqns.append(eqn)
     return eqns
@@ -50,7 +50,7 @@ def worth_moving(eqns, target=TARGETS["plain"]):
     """
     again, moved = {}, []
     for eqn in eqns:
-        price = target.work(cost_of(eqn)) / target.cached
+        price = target.work(eqn_cost(eqn)) / target.cached
         price += sum(again.get(x, nbytes(x.aval)) for x in variables_of(eqn))
         size = sum(nbytes(var.aval) for var in eqn.outvars)
         if size < price:
@@ -64,7 +64,7 @@ def variables_of(eqn):
     return dict.fromkeys(x for x in eqn.invars if not isinstance(x, Literal))
 
 
-def with_places(closed, invars, outvars=None, eqns=None, names=()):
+def replace_jaxpr(closed, invars, outvars=None, eqns=None, names=()):
     """Return a program with other inputs, results or equations.
 
     Args:
@@ -80,7 +80,7 @@ def with_places(closed, invars, outvars=None, eqns=None, names=()):
     return ClosedJaxpr(Jaxpr(closed.constvars, invars, outvars, eqns), closed.consts)
 
 
-def variables_read(closed):
+def used_vars(closed):
     """Return the set of the variables that a program reads or returns."""
     return {x for eqn in closed.eqns for x in eqn.invars}.union(closed.outvars)
 
@@ -93,10 +93,10 @@ def without_moved(closed, moved):
       moved: set of some of its equations.
     """
     left = [eqn for eqn in closed.eqns if eqn not in moved]
-    read = variables_read(with_places(closed, [], eqns=left))
+    read = used_vars(replace_jaxpr(closed, [], eqns=left))
     results = [x for eqn in closed.eqns if eqn in moved for x in eqn.outvars]
     front = [var for var in results if var in read]
-    return with_places(closed, [*front, *closed.invars], eqns=left), front
+    return replace_jaxpr(closed, [*front, *closed.invars], eqns=left), front
 
 
 def needed_for(moved, eqns):
@@ -113,7 +113,7 @@ def moved_before(sweep, closed, operands, in_vain=False):
     """Add what a step computes anew each time, before its loop.
 
     Args:
-      sweep: a `Sweep`.
+      sweep: a `JaxprRewriter`.
       closed: the step, a `ClosedJaxpr`, whose first inputs are its constants.
       operands: what stands for these.
       in_vain: whether there may be no step at all.
@@ -128,9 +128,9 @@ def moved_before(sweep, closed, operands, in_vain=False):
         return closed, []
     step, front = without_moved(closed, moved)
     consts = closed.invars[: len(operands)]
-    before = with_places(closed, consts, front, needed_for(moved, fixed))
-    results = inline(sweep, before, operands)
-    return sweep.inside.settled(without_dead_code(step) or step), results
+    before = replace_jaxpr(closed, consts, front, needed_for(moved, fixed))
+    results = inline_jaxpr(sweep, before, operands)
+    return sweep.inside.settled(eliminate_dead_eqns(step) or step), results
 
 
 # Of a loop, the parameters with the sizes of two groups, and those with programs.
@@ -140,57 +140,59 @@ LOOPS = {
 }
 
 
-def loop_programs(eqn):
+def loop_jaxprs(eqn):
     """Return the list of the programs of a loop."""
     return [eqn.params[name] for name in LOOPS[eqn.primitive][1]]
 
 
-def loop_parts(eqn, values):
+def split_loop_operands(eqn, values):
     """Return values, one for each operand of a loop, by their use: three lists.
 
     Of a scan they are for constants, carry and rows; of a while for the condition's
     constants, the body's, and the carry.
     """
-    return groups(values, *[eqn.params[size] for size in LOOPS[eqn.primitive][0]])
+    return split_list_by_sizes(
+        values, *[eqn.params[size] for size in LOOPS[eqn.primitive][0]]
+    )
 
 
-def loop_again(sweep, eqn, programs, operands, outvars):
+def rebind_loop(sweep, eqn, programs, operands, outvars):
     """Add a loop in the place of another; return the list of its results.
 
     Args:
-      sweep, eqn: the `Sweep`, and the equation.
-      programs: as `loop_programs` has returned them.
-      operands: three lists, as of `loop_parts`.
+      sweep, eqn: the `JaxprRewriter`, and the equation.
+      programs: as `loop_jaxprs` has returned them.
+      operands: three lists, as of `split_loop_operands`.
       outvars: list of variables for the results.
     """
     sizes, names = LOOPS[eqn.primitive]
     params = eqn.params | dict(zip(sizes, map(len, operands)))
     params |= dict(zip(names, programs))
     new = eqn.replace(invars=sum(operands, []), outvars=outvars, params=params)
-    return sweep.add(new) if outvars or acts(new) else []
+    return sweep.add(new) if outvars or eqn_has_effects(new) else []
 
 
-def move_before_loop(sweep, eqn):
+def hoist_loop_invariants(sweep, eqn):
     """A rule for loops: what is the same in each turn is computed before the first."""
-    parts, in_vain = loop_parts(eqn, eqn.invars), eqn.primitive is while_p
-    pairs = zip(loop_programs(eqn), parts)
+    parts, in_vain = split_loop_operands(eqn, eqn.invars), eqn.primitive is while_p
+    pairs = zip(loop_jaxprs(eqn), parts)
     moved = [moved_before(sweep, *pair, in_vain) for pair in pairs]
     programs, more = zip(*moved)
     if not any(more):
         return None
     consts = [[*new, *old] for new, old in zip(more, parts)]
     operands = consts + parts[len(consts) :]
-    return loop_again(sweep, eqn, programs, operands, eqn.outvars)
+    return rebind_loop(sweep, eqn, programs, operands, eqn.outvars)
 
 
-def multiply_before_scan(sweep, eqn):
+def hoist_scan_matmul(sweep, eqn):
     """A rule for a scan: one product of all rows, in place of one in each step.
 
     It is worth while where a factor, which all steps would read, is larger than what
     they would read instead.
     """
     step = eqn.params["jaxpr"]
-    consts, _, rows = map(set, loop_parts(eqn, step.invars))
+    consts, _, rows = map(set, split_loop_operands(eqn, step.invars))
     products = {e for e in step.eqns if is_product_of(e, consts, rows)}
     if not products:
         return None
@@ -199,10 +201,10 @@ def multiply_before_scan(sweep, eqn):
     stacks = [product_of_rows(sweep, e, outside, rows) for e in inside]
     invars = [*step.invars, *(var for e in inside for var in e.outvars)]
     eqns = [e for e in step.eqns if e not in products]
-    less = sweep.inside.settled(with_places(step, invars, eqns=eqns))
-    consts, carry, xs = loop_parts(eqn, eqn.invars)
+    less = sweep.inside.settled(replace_jaxpr(step, invars, eqns=eqns))
+    consts, carry, xs = split_loop_operands(eqn, eqn.invars)
     operands = [consts, carry, [*xs, *stacks]]
-    return loop_again(sweep, eqn, [less], operands, eqn.outvars)
+    return rebind_loop(sweep, eqn, [less], operands, eqn.outvars)
 
 
 def is_product_of(eqn, consts, rows):
@@ -224,9 +226,9 @@ def product_of_rows(sweep, eqn, outside, rows):
     x, y, left, right = (y, x, right, left) if swapped else (x, y, left, right)
     left = tuple([axis + 1 for axis in left])
     params = eqn.params | {"dimension_numbers": ((left, right), batch)}
-    [stack] = put(sweep, lax.dot_general_p, outside[x], outside[y], **params)
+    [stack] = insert_eqn(sweep, lax.dot_general_p, outside[x], outside[y], **params)
     free, ndim = stack.aval.ndim - (y.aval.ndim - len(right)), stack.aval.ndim
     if not swapped or free in (1, ndim):
         return stack
     order = (0, *range(free, ndim), *range(1, free))
-    return put(sweep, lax.transpose_p, stack, permutation=order)[0]
+    return insert_eqn(sweep, lax.transpose_p, stack, permutation=order)[0]

@@ -8,57 +8,62 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, computations, shape_rules
+from minijax.arrays.array import ArrayImpl, eval_rules, shape_rules
 from minijax.arrays.devices import default_placement, host_device
-from minijax.arrays.dtypes import kind_of
-from minijax.arrays.numerics import free_axes, without
+from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.numerics import lhs_free_axes, remove_axes
 from minijax.arrays.transfer import device_put_p
-from minijax.batching.vmap import ELEMENTWISE, primitives
+from minijax.batching.vmap import ELEMENTWISE, primitives_named
 from minijax.control_flow.conditionals import cond_p
 from minijax.control_flow.while_loops import while_p
 from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient_p
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jitting.compilation import canonical
+from minijax.jitting.compilation import canonicalization_hook
 from minijax.kernels.lowering import jaxpr_passes
 from minijax.lax.arithmetic import convert_element_type_p
 from minijax.passes.loop_invariant_code_motion import (
-    loop_again,
-    loop_parts,
-    loop_programs,
-    move_before_loop,
-    multiply_before_scan,
-    variables_read,
-    with_places,
+    hoist_loop_invariants,
+    hoist_scan_matmul,
+    loop_jaxprs,
+    rebind_loop,
+    replace_jaxpr,
+    split_loop_operands,
+    used_vars,
 )
 from minijax.passes.rewriting import (
-    INSIDE,
-    constant,
+    INNER_JAXPR_RULES,
+    broadcast_atom,
+    broadcast_source,
+    cast_atom,
+    constant_atom,
+    insert_eqn,
     literal,
-    number_in,
-    put,
-    scalar_in,
-    stretched_to,
-    sweeping,
-    typed,
+    rewrite_pass,
+    splat_value,
 )
 from minijax.passes.simplification import (
-    IDENTITIES,
-    INLINING,
-    SHARING,
-    built,
-    inline,
+    CSE_RULES,
+    IDENTITY_RULES,
+    INLINING_RULES,
+    atom_key,
+    build_term,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+    fused_pass,
     inline_calls,
-    key_of,
-    remove_dead_code,
-    share_subexpressions,
-    together,
+    inline_jaxpr,
 )
-from minijax.rematerialization.caching import remembered
-from minijax.rematerialization.jaxpr_transforms import acts, merge, only, partition
+from minijax.rematerialization.caching import weakref_memoize
+from minijax.rematerialization.jaxpr_transforms import (
+    eqn_has_effects,
+    merge_lists,
+    partition_list,
+    select_where,
+)
 from minijax.rematerialization.policies import name_p
 from minijax.scans.scan import scan_p
-from minijax.scans.step import groups
+from minijax.scans.step import split_list_by_sizes
 
 # Constant folding: what depends on known numbers alone, computed beforehand.
 
@@ -68,12 +73,12 @@ LIMIT = 4096
 
 def fold_constants(sweep, eqn):
     """A rule: numbers, in place of an equation all of whose operands are known."""
-    if eqn.primitive not in computations or not eqn.invars:
+    if eqn.primitive not in eval_rules or not eqn.invars:
         return None
     for x in eqn.invars:
         if type(x) is not Literal and x not in sweep.constants:
             return fold_uniform(sweep, eqn)
-    operands = [known_value(sweep, x) for x in eqn.invars]
+    operands = [atom_value(sweep, x) for x in eqn.invars]
     if any(x is None for x in operands):
         return None
     size = sum(x.size for x in operands)
@@ -81,9 +86,9 @@ def fold_constants(sweep, eqn):
         return None
     if sum(var.aval.size for var in eqn.outvars) > size:
         return None
-    results = computed(eqn, operands)
+    results = evaluate_eqn(eqn, operands)
     pairs, here = zip(results, eqn.outvars), _place_of_numbers()
-    return [constant(sweep, ArrayImpl(x, var.aval, here)) for x, var in pairs]
+    return [constant_atom(sweep, ArrayImpl(x, var.aval, here)) for x, var in pairs]
 
 
 def _place_of_numbers():
@@ -92,7 +97,7 @@ def _place_of_numbers():
     return place if place.device.platform == "cpu" else host_device().committed
 
 
-def known_value(sweep, atom):
+def atom_value(sweep, atom):
     """Return the NumPy array that an atom stands for, or None."""
     if isinstance(atom, Literal):
         return np.asarray(atom.val, atom.aval.dtype)
@@ -100,16 +105,16 @@ def known_value(sweep, atom):
     return array._numbers() if isinstance(array, ArrayImpl) else None
 
 
-def computed(eqn, operands):
+def evaluate_eqn(eqn, operands):
     """Return the list of an equation's results, NumPy arrays."""
     with np.errstate(all="ignore"):
-        results = computations[eqn.primitive](np, *operands, **eqn.params)
+        results = eval_rules[eqn.primitive](np, *operands, **eqn.params)
     results = results if isinstance(results, list) else [results]
     return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
 
 
 # What keeps shapes, element by element.
-UNIFORM = {*primitives(ELEMENTWISE), lax.select_n_p, lax.clamp_p}
+UNIFORM = {*primitives_named(ELEMENTWISE), lax.select_n_p, lax.clamp_p}
 UNIFORM.remove(lax.bitcast_convert_type_p)
 
 
@@ -117,23 +122,23 @@ def fold_uniform(sweep, eqn):
     """Return the results of an equation whose operands are one number each."""
     if eqn.primitive not in UNIFORM:
         return None
-    numbers = [number_in(sweep, x) for x in eqn.invars]
+    numbers = [splat_value(sweep, x) for x in eqn.invars]
     if None in numbers:
         return None
     [var] = eqn.outvars
-    [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
+    [x] = evaluate_eqn(eqn, [atom_value(sweep, number) for number in numbers])
     number = literal(x, var.aval.update(shape=()))
-    return [stretched_to(sweep, number, var.aval.shape)]
+    return [broadcast_atom(sweep, number, var.aval.shape)]
 
 
-def number_of(sweep, primitive, *atoms):
+def fold_scalar_op(sweep, primitive, *atoms):
     """Return what stands for a primitive applied to atoms that are one number each."""
     avals = shape_rules[primitive](*[x.aval for x in atoms])
     eqn = JaxprEqn([*atoms], list(map(Var, avals)), primitive, {})
     return fold_uniform(sweep, eqn)[0]
 
 
-FOLDING = None, fold_constants
+CONSTANT_FOLDING_RULES = None, fold_constants
 
 
 # Algebraic simplification by arithmetic of its own, besides the identities.
@@ -144,29 +149,29 @@ def simpler_power(sweep, eqn):
     [x], y = eqn.invars, eqn.params["y"]
     if y == 1:
         return [x]
-    return [built(sweep, 1, {}, x.aval)] if y == 0 else None
+    return [build_term(sweep, 1, {}, x.aval)] if y == 0 else None
 
 
 def multiply_instead(sweep, eqn):
     """A rule: multiplication by a power of two, in place of the division by one."""
     x, y = eqn.invars
-    number = number_in(sweep, y)
-    if number is None or kind_of(number.aval.dtype) not in "hf":
+    number = splat_value(sweep, y)
+    if number is None or dtype_kind(number.aval.dtype) not in "hf":
         return None
     value = float(number.val)
     mantissa, exponent = math.frexp(value)
     if abs(mantissa) != 0.5 or not -14 < exponent < 15:
         return None
-    factor = stretched_to(sweep, literal(1 / value, number.aval), y.aval.shape)
-    return put(sweep, lax.mul_p, x, factor)
+    factor = broadcast_atom(sweep, literal(1 / value, number.aval), y.aval.shape)
+    return insert_eqn(sweep, lax.mul_p, x, factor)
 
 
 def factor_and_number(sweep, eqn):
     """Return the operands of a product, or sum, the number behind; None if none is."""
     x, y = eqn.invars
-    if number_in(sweep, y) is None:
+    if splat_value(sweep, y) is None:
         x, y = y, x
-    return None if number_in(sweep, y) is None else (x, y)
+    return None if splat_value(sweep, y) is None else (x, y)
 
 
 def product_with_number(sweep, atom, primitive=lax.mul_p):
@@ -186,7 +191,7 @@ def other_sign(sweep, eqn):
     if found is None:
         return None
     x, y = found
-    return put(sweep, lax.mul_p, x, number_of(sweep, lax.neg_p, y))
+    return insert_eqn(sweep, lax.mul_p, x, fold_scalar_op(sweep, lax.neg_p, y))
 
 
 def negated_factor(sweep, eqn):
@@ -197,41 +202,44 @@ def negated_factor(sweep, eqn):
         return None
     if found[1].aval.dtype.kind == "c":
         return None
-    number = number_of(sweep, lax.neg_p, found[1])
-    return put(sweep, lax.mul_p, *negation.invars, number)
+    number = fold_scalar_op(sweep, lax.neg_p, found[1])
+    return insert_eqn(sweep, lax.mul_p, *negation.invars, number)
 
 
 def join_numbers(sweep, eqn):
     """A rule for integers: one number, in place of two that are added or multiplied."""
     found = factor_and_number(sweep, eqn)
-    if found is None or kind_of(found[1].aval.dtype) not in "iu":
+    if found is None or dtype_kind(found[1].aval.dtype) not in "iu":
         return None
     first = product_with_number(sweep, found[0], eqn.primitive)
     if first is None:
         return None
-    number = number_of(sweep, eqn.primitive, first[1], found[1])
-    return put(sweep, eqn.primitive, first[0], number)
+    number = fold_scalar_op(sweep, eqn.primitive, first[1], found[1])
+    return insert_eqn(sweep, eqn.primitive, first[0], number)
 
 
-STRETCHING = frozenset(primitives("""
+STRETCHING = frozenset(
+    primitives_named("""
     add add_any sub mul div rem max min nextafter eq ne lt le gt ge atan2 complex and
     or xor shift_left shift_right_logical shift_right_arithmetic pow
-"""))
+""")
+)
 
 
 def let_stretch(sweep, eqn):
     """A rule: a scalar as it is, in place of a scalar made as large as the others."""
     x, y = eqn.invars
-    a, b = scalar_in(sweep, x), scalar_in(sweep, y)
+    a, b = broadcast_source(sweep, x), broadcast_source(sweep, y)
     if a is x and b is y:
         return None
     if eqn.outvars[0].aval.shape not in (a.aval.shape, b.aval.shape):
         return None
-    return put(sweep, eqn.primitive, a, b, **eqn.params)
+    return insert_eqn(sweep, eqn.primitive, a, b, **eqn.params)
+
 
 ALGEBRA = [
     ({lax.integer_pow_p}, simpler_power),
-    IDENTITIES,
+    IDENTITY_RULES,
     ({lax.div_p}, multiply_instead),
     ({lax.neg_p}, other_sign),
     ({lax.mul_p}, negated_factor),
@@ -250,7 +258,7 @@ def turn_once(sweep, eqn):
         return [x]
     if inner := sweep.definition(x, lax.transpose_p):
         axes = tuple([inner.params["permutation"][axis] for axis in order])
-        return put(sweep, lax.transpose_p, *inner.invars, permutation=axes)
+        return insert_eqn(sweep, lax.transpose_p, *inner.invars, permutation=axes)
     if inner := sweep.definition(x, lax.broadcast_in_dim_p):
         places = inner.params["broadcast_dimensions"]
         axes = tuple([order.index(place) for place in places])
@@ -262,7 +270,7 @@ def turn_once(sweep, eqn):
 def _broadcast(sweep, x, eqn, places):
     """Stretch `x` to the shape of the result of an equation."""
     params = {"shape": eqn.outvars[0].aval.shape, "broadcast_dimensions": places}
-    return put(sweep, lax.broadcast_in_dim_p, x, **params)
+    return insert_eqn(sweep, lax.broadcast_in_dim_p, x, **params)
 
 
 def stretch_once(sweep, eqn):
@@ -290,7 +298,7 @@ def reshape_once(sweep, eqn):
         return None
     if source.aval.shape == shape:
         return [source]
-    return put(sweep, lax.reshape_p, source, new_sizes=shape)
+    return insert_eqn(sweep, lax.reshape_p, source, new_sizes=shape)
 
 
 def same_elements(sweep, atom):
@@ -311,7 +319,7 @@ def reverse_once(sweep, eqn):
         left = tuple(sorted({*left} ^ {*before}))
     elif left == axes:
         return None
-    return put(sweep, lax.rev_p, x, dimensions=left) if left else [x]
+    return insert_eqn(sweep, lax.rev_p, x, dimensions=left) if left else [x]
 
 
 REARRANGING = frozenset(
@@ -322,24 +330,24 @@ REARRANGING = frozenset(
 def move_nothing(sweep, eqn):
     """A rule: equal elements stay what they are, wherever they go."""
     [x] = eqn.invars
-    scalar = scalar_in(sweep, x)
+    scalar = broadcast_source(sweep, x)
     return None if scalar is x else _broadcast(sweep, scalar, eqn, ())
 
 
 def cut_once(sweep, eqn):
     """A rule for slices: none of everything, one in place of two, or of one part."""
-    [x], box = eqn.invars, box_of(eqn)
+    [x], box = eqn.invars, slice_bounds(eqn)
     if eqn.outvars[0].aval.shape == x.aval.shape:
         return [x]
     if inner := sweep.definition(x, lax.slice_p):
-        pairs = zip(box_of(inner), box)
+        pairs = zip(slice_bounds(inner), box)
         return _cut(sweep, inner.invars[0], [_joined(*pair) for pair in pairs])
     if inner := sweep.definition(x, lax.concatenate_p):
         return _cut_part(sweep, inner, box)
     return None
 
 
-def box_of(eqn):
+def slice_bounds(eqn):
     """Return start, number and stride of a slice along each axis."""
     strides = eqn.params["strides"] or (1,) * eqn.invars[0].aval.ndim
     return [*zip(eqn.params["start_indices"], eqn.outvars[0].aval.shape, strides)]
@@ -356,7 +364,7 @@ def _cut(sweep, x, box):
     ends = [a + max(n - 1, 0) * step + (n > 0) for a, n, step in box]
     strides = None if {*strides} <= {1} else strides
     params = {"start_indices": starts, "limit_indices": tuple(ends)}
-    return put(sweep, lax.slice_p, x, **params, strides=strides)
+    return insert_eqn(sweep, lax.slice_p, x, **params, strides=strides)
 
 
 def _cut_part(sweep, joined, box):
@@ -382,7 +390,7 @@ def join_once(sweep, eqn):
         return parts
     if not parts or parts == eqn.invars:
         return None
-    return put(sweep, lax.concatenate_p, *parts, dimension=axis)
+    return insert_eqn(sweep, lax.concatenate_p, *parts, dimension=axis)
 
 
 def pad_nothing(sweep, eqn):
@@ -399,9 +407,9 @@ WIDTHS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8)}
 WIDTHS |= {"float64": (53, 11)}
 
 
-def holds(wide, narrow):
+def is_exact_cast(wide, narrow):
     """Return whether a dtype has all numbers of another, each exactly."""
-    kinds = kind_of(wide), kind_of(narrow)
+    kinds = dtype_kind(wide), dtype_kind(narrow)
     if wide == narrow or narrow.kind == "b":
         return True
     if kinds[0] in "iu":
@@ -409,7 +417,7 @@ def holds(wide, narrow):
     if kinds[0] == "c":
         wide = np.empty(0, wide).real.dtype
         narrow = np.empty(0, narrow).real.dtype if kinds[1] == "c" else narrow
-        return holds(wide, narrow)
+        return is_exact_cast(wide, narrow)
     if kinds[0] not in "hf" or kinds[1] == "c":
         return False
     digits, exponent = WIDTHS[wide.name]
@@ -428,37 +436,37 @@ def convert_once(sweep, eqn):
     if x.aval.dtype == new:
         return [x]
     inner = sweep.definition(x, lax.convert_element_type_p)
-    if inner is None or not holds(x.aval.dtype, inner.invars[0].aval.dtype):
+    if inner is None or not is_exact_cast(x.aval.dtype, inner.invars[0].aval.dtype):
         return None
     old = inner.invars[0].aval.dtype
     alike = (old.kind in "iu") == (x.aval.dtype.kind in "iu")
-    if new.kind in "iu" and not alike and not holds(new, old):
+    if new.kind in "iu" and not alike and not is_exact_cast(new, old):
         return None
-    return put(sweep, lax.convert_element_type_p, *inner.invars, **eqn.params)
+    return insert_eqn(sweep, lax.convert_element_type_p, *inner.invars, **eqn.params)
 
 
-EXACT = frozenset({lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p})
-EXACT |= {lax.reduce_or_p, lax.reduce_xor_p}
-REDUCTIONS = EXACT | {lax.reduce_sum_p, lax.reduce_prod_p}
+EXACT_REDUCTIONS = frozenset({lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p})
+EXACT_REDUCTIONS |= {lax.reduce_or_p, lax.reduce_xor_p}
+MOVABLE_REDUCTIONS = EXACT_REDUCTIONS | {lax.reduce_sum_p, lax.reduce_prod_p}
 
 
 def reduce_once(sweep, eqn):
     """A rule for reductions: none of single elements, and none of a transpose."""
     [x], axes = eqn.invars, eqn.params["axes"]
     kind = x.aval.dtype.kind
-    exact = eqn.primitive in EXACT and kind != "c" or kind in "iu"
+    exact = eqn.primitive in EXACT_REDUCTIONS and kind != "c" or kind in "iu"
     if exact and all(x.aval.shape[axis] == 1 for axis in axes):
-        return put(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
+        return insert_eqn(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
     if inner := sweep.definition(x, lax.transpose_p):
         order = inner.params["permutation"]
-        left = without(order, axes)
+        left = remove_axes(order, axes)
         if [*left] == sorted(left):
             axes = tuple([order[axis] for axis in axes])
-            return put(sweep, eqn.primitive, *inner.invars, axes=axes)
+            return insert_eqn(sweep, eqn.primitive, *inner.invars, axes=axes)
     return None
 
 
-MOVES = [
+MOVEMENT_RULES = [
     (REARRANGING, move_nothing),
     ({lax.transpose_p}, turn_once),
     ({lax.broadcast_in_dim_p}, stretch_once),
@@ -469,7 +477,7 @@ MOVES = [
     ({lax.pad_p}, pad_nothing),
     ({lax.copy_p, stop_gradient_p, name_p, device_put_p}, only_itself),
     ({lax.convert_element_type_p}, convert_once),
-    (REDUCTIONS, reduce_once),
+    (MOVABLE_REDUCTIONS, reduce_once),
 ]
 
 
@@ -485,7 +493,7 @@ def turn_operands(sweep, eqn):
         return None
     numbers = tuple([tuple([side[i] for side in sides]) for i in (1, 2)])
     params = eqn.params | {"dimension_numbers": numbers}
-    return put(sweep, lax.dot_general_p, *operands, **params)
+    return insert_eqn(sweep, lax.dot_general_p, *operands, **params)
 
 
 def untransposed(sweep, x, contracting, batch):
@@ -497,14 +505,14 @@ def untransposed(sweep, x, contracting, batch):
     if inner is None:
         return x, contracting, batch
     order = inner.params["permutation"]
-    free = [order[axis] for axis in free_axes(x.aval.ndim, contracting, batch)]
+    free = [order[axis] for axis in lhs_free_axes(x.aval.ndim, contracting, batch)]
     if free != sorted(free):
         return x, contracting, batch
     axes = [tuple([order[axis] for axis in some]) for some in (contracting, batch)]
     return inner.invars[0], *axes
 
 
-CONTRACTIONS = {lax.dot_general_p}, turn_operands
+CONTRACTION_RULES = {lax.dot_general_p}, turn_operands
 
 
 # Branches that are known, and branches and loops that are handed less.
@@ -526,7 +534,7 @@ def narrowed(programs, operands, *places):
     kept = [i not in may_go or i in read for i in range(len(operands))]
     if all(kept):
         return programs, kept
-    return [with_places(p, only(kept, p.invars)) for p in less], kept
+    return [replace_jaxpr(p, select_where(kept, p.invars)) for p in less], kept
 
 
 def with_operands(closed, operands, places):
@@ -539,80 +547,89 @@ def with_operands(closed, operands, places):
                 names[var] = Literal(x.val, var.aval)
             elif first.setdefault((some, x), var) is not var:
                 names[var] = first[some, x]
-    return with_places(closed, closed.invars, names=names)
+    return replace_jaxpr(closed, closed.invars, names=names)
 
 
 def places_read(closed):
     """Return the places of the inputs that a program reads or returns."""
-    read = variables_read(closed)
+    read = used_vars(closed)
     return [place for place, var in enumerate(closed.invars) if var in read]
 
 
-def choose_branch(sweep, eqn):
+def fold_constant_cond(sweep, eqn):
     """A rule for cond: the branch itself, if there is nothing to choose."""
     index, *operands = eqn.invars
     branches = eqn.params["branches"]
     if isinstance(index, Literal):
-        return inline(sweep, branches[int(index.val)], operands)
-    return inline(sweep, branches[0], operands) if len({*branches}) == 1 else None
+        return inline_jaxpr(sweep, branches[int(index.val)], operands)
+    return inline_jaxpr(sweep, branches[0], operands) if len({*branches}) == 1 else None
 
 
-def narrow_branches(sweep, eqn):
+def prune_cond(sweep, eqn):
     """A rule for cond: without what no branch reads, and what all of them hand on."""
     index, *operands = eqn.invars
     branches = eqn.params["branches"]
-    handed = [*map(agreed, zip(*[handed_on(branch, operands) for branch in branches]))]
+    handed = [
+        *map(
+            common_atom,
+            zip(*[forwarded_outputs(branch, operands) for branch in branches]),
+        )
+    ]
     computed = [x is None for x in handed]
     less = [
-        with_places(b, b.invars, only(computed, b.outvars)) for b in branches
+        replace_jaxpr(b, b.invars, select_where(computed, b.outvars)) for b in branches
     ]
     less, kept = narrowed(less, operands, range(len(operands)))
     if all(computed) and all(kept):
         return None
-    invars = [index, *only(kept, operands)]
-    outvars = only(computed, eqn.outvars)
+    invars = [index, *select_where(kept, operands)]
+    outvars = select_where(computed, eqn.outvars)
     new = eqn.replace(invars=invars, outvars=outvars, params={"branches": (*less,)})
-    results = iter(sweep.add(new) if outvars or acts(new) else ())
+    results = iter(sweep.add(new) if outvars or eqn_has_effects(new) else ())
     return [next(results) if x is None else x for x in handed]
 
 
-def handed_on(closed, operands):
+def forwarded_outputs(closed, operands):
     """Return for each result what it is outside; None for one that is computed."""
     outside = dict(zip(closed.invars, operands))
     return [x if isinstance(x, Literal) else outside.get(x) for x in closed.outvars]
 
 
-def agreed(atoms):
+def common_atom(atoms):
     """Return the one atom that all of these are, or None."""
-    return atoms[0] if None not in atoms and len(set(map(key_of, atoms))) == 1 else None
+    return (
+        atoms[0] if None not in atoms and len(set(map(atom_key, atoms))) == 1 else None
+    )
 
 
-def few_steps(sweep, eqn):
+def fold_short_scan(sweep, eqn):
     """A rule for a scan: no loop for one step, and nothing for none."""
     step, length = eqn.params["jaxpr"], eqn.params["length"]
     if length > 1:
         return None
-    consts, carry, xs = loop_parts(eqn, eqn.invars)
+    consts, carry, xs = split_loop_operands(eqn, eqn.invars)
     ys = eqn.outvars[len(carry) :]
     if length == 0:
         zeros = [literal(0, y.aval.update(shape=())) for y in ys]
-        return carry + [stretched_to(sweep, x, y.aval.shape) for x, y in zip(zeros, ys)]
-    rows = [put(sweep, lax.squeeze_p, x, dimensions=(0,))[0] for x in xs]
-    results = inline(sweep, step, [*consts, *carry, *rows])
-    carry, rows = groups(results, len(carry))
-    return carry + [repeated(sweep, row, 1) for row in rows]
+        return carry + [
+            broadcast_atom(sweep, x, y.aval.shape) for x, y in zip(zeros, ys)
+        ]
+    rows = [insert_eqn(sweep, lax.squeeze_p, x, dimensions=(0,))[0] for x in xs]
+    results = inline_jaxpr(sweep, step, [*consts, *carry, *rows])
+    carry, rows = split_list_by_sizes(results, len(carry))
+    return carry + [broadcast_rows(sweep, row, 1) for row in rows]
 
 
-def repeated(sweep, atom, length):
+def broadcast_rows(sweep, atom, length):
     """Return what stands for an array with an atom in each row."""
     shape = (length, *atom.aval.shape)
     params = {"shape": shape, "broadcast_dimensions": tuple(range(1, len(shape)))}
-    return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
+    return insert_eqn(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
 
 
-def narrow_loop(sweep, eqn):
+def prune_loop_operands(sweep, eqn):
     """A rule for loops: without constants, and rows, that need not be handed over."""
-    parts, programs = loop_parts(eqn, eqn.invars), loop_programs(eqn)
+    parts, programs = split_loop_operands(eqn, eqn.invars), loop_jaxprs(eqn)
     count, less, operands = len(programs), [], []
     carry, *xs = parts[count:]
     for program, consts in zip(programs, parts):
@@ -621,18 +638,18 @@ def narrow_loop(sweep, eqn):
         places = range(ends[0]), range(ends[1], len(given))
         [program], kept = narrowed([program], given, *places)
         less.append(program)
-        operands.append(only(kept[: ends[0]], consts))
-    operands += [carry, *[only(kept[ends[1] :], rows) for rows in xs]]
+        operands.append(select_where(kept[: ends[0]], consts))
+    operands += [carry, *[select_where(kept[ends[1] :], rows) for rows in xs]]
     same = [*map(len, operands)] == [*map(len, parts)]
-    return None if same else loop_again(sweep, eqn, less, operands, eqn.outvars)
+    return None if same else rebind_loop(sweep, eqn, less, operands, eqn.outvars)
 
 
-def carry_less(sweep, eqn):
+def prune_scan_carry(sweep, eqn):
     """A rule for a scan: no carry that does not change, or not after the first step."""
     step = eqn.params["jaxpr"]
-    consts, before, _ = loop_parts(eqn, step.invars)
-    after, ys = groups(step.outvars, len(before))
-    read, fixed = variables_read(step), {*consts}
+    consts, before, _ = split_loop_operands(eqn, step.invars)
+    after, ys = split_list_by_sizes(step.outvars, len(before))
+    read, fixed = used_vars(step), {*consts}
     known = dict(zip(step.invars, eqn.invars))
     changes = [
         a is not b and (b in read or not (a in fixed or isinstance(a, Literal)))
@@ -640,28 +657,28 @@ def carry_less(sweep, eqn):
     ]
     if all(changes):
         return None
-    operands = _with_more_consts(loop_parts(eqn, eqn.invars), changes)
-    invars = sum(_with_more_consts(loop_parts(eqn, step.invars), changes), [])
+    operands = _with_more_consts(split_loop_operands(eqn, eqn.invars), changes)
+    invars = sum(_with_more_consts(split_loop_operands(eqn, step.invars), changes), [])
     kept = changes + [True] * len(ys)
-    gone, left = partition(kept, step.outvars)
-    less = sweep.inside.settled(with_places(step, invars, left))
-    outvars = only(kept, eqn.outvars)
-    results = loop_again(sweep, eqn, [less], operands, outvars)
-    return merge(kept, [known.get(x, x) for x in gone], results)
+    gone, left = partition_list(kept, step.outvars)
+    less = sweep.inside.settled(replace_jaxpr(step, invars, left))
+    outvars = select_where(kept, eqn.outvars)
+    results = rebind_loop(sweep, eqn, [less], operands, outvars)
+    return merge_lists(kept, [known.get(x, x) for x in gone], results)
 
 
 def _with_more_consts(parts, changes):
     consts, carry, xs = parts
-    fixed, carry = partition(changes, carry)
+    fixed, carry = partition_list(changes, carry)
     return [[*consts, *fixed], carry, xs]
 
 
-def stack_less(sweep, eqn):
+def prune_scan_stacks(sweep, eqn):
     """A rule for a scan: no stacks of rows that are there already, or all the same."""
     step, length = eqn.params["jaxpr"], eqn.params["length"]
     outside = dict(zip(step.invars, eqn.invars))
-    consts, carry, rows = loop_parts(eqn, step.invars)
-    carried, ys = groups(step.outvars, len(carry))
+    consts, carry, rows = split_loop_operands(eqn, step.invars)
+    carried, ys = split_list_by_sizes(step.outvars, len(carry))
     known, first = {*rows, *consts}, {}
     kept = [
         not (isinstance(y, Literal) or y in known) and first.setdefault(y, i) == i
@@ -669,80 +686,86 @@ def stack_less(sweep, eqn):
     ]
     if all(kept):
         return None
-    kept_ys = only(kept, ys)
-    outs, stacks = groups(eqn.outvars, len(carry))
-    less = with_places(step, step.invars, [*carried, *kept_ys])
-    outvars = [*outs, *only(kept, stacks)]
-    less, operands = sweep.inside.settled(less), loop_parts(eqn, eqn.invars)
-    results = loop_again(sweep, eqn, [less], operands, outvars)
-    outs, stacks = groups(results, len(carry))
+    kept_ys = select_where(kept, ys)
+    outs, stacks = split_list_by_sizes(eqn.outvars, len(carry))
+    less = replace_jaxpr(step, step.invars, [*carried, *kept_ys])
+    outvars = [*outs, *select_where(kept, stacks)]
+    less, operands = sweep.inside.settled(less), split_loop_operands(eqn, eqn.invars)
+    results = rebind_loop(sweep, eqn, [less], operands, outvars)
+    outs, stacks = split_list_by_sizes(results, len(carry))
     made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
     return outs + [
-        made[y] if y in made else repeated(sweep, outside.get(y, y), length) for y in ys
+        made[y] if y in made else broadcast_rows(sweep, outside.get(y, y), length)
+        for y in ys
     ]
 
 
-def no_rounds(sweep, eqn):
+def fold_dead_while(sweep, eqn):
     """A rule for while: the initial carry, if the condition never holds."""
     [going] = eqn.params["cond_jaxpr"].outvars
     stops = isinstance(going, Literal) and not going.val
-    return loop_parts(eqn, eqn.invars)[2] if stops else None
+    return split_loop_operands(eqn, eqn.invars)[2] if stops else None
 
 
-def carry_less_round(sweep, eqn):
+def prune_while_carry(sweep, eqn):
     """A rule for while: what each round hands on as it is, is a constant."""
-    test, body = loop_programs(eqn)
-    first, second, carry = loop_parts(eqn, eqn.invars)
+    test, body = loop_jaxprs(eqn)
+    first, second, carry = split_loop_operands(eqn, eqn.invars)
     inside = body.invars[len(second) :]
     changes = [a is not b for a, b in zip(inside, body.outvars)]
     if all(changes):
         return None
-    fixed, moving = partition(changes, carry)
-    outvars = only(changes, body.outvars)
-    body = with_places(body, _fixed_first(body, len(second), changes), outvars)
-    test = with_places(test, _fixed_first(test, len(first), changes))
+    fixed, moving = partition_list(changes, carry)
+    outvars = select_where(changes, body.outvars)
+    body = replace_jaxpr(body, _fixed_first(body, len(second), changes), outvars)
+    test = replace_jaxpr(test, _fixed_first(test, len(first), changes))
     programs = list(map(sweep.inside.settled, (test, body)))
     operands = [[*fixed, *first], [*fixed, *second], moving]
-    outvars = only(changes, eqn.outvars)
-    results = loop_again(sweep, eqn, programs, operands, outvars)
-    return merge(changes, fixed, results)
+    outvars = select_where(changes, eqn.outvars)
+    results = rebind_loop(sweep, eqn, programs, operands, outvars)
+    return merge_lists(changes, fixed, results)
 
 
 def _fixed_first(closed, num_consts, changes):
-    fixed, moving = partition(changes, closed.invars[num_consts:])
+    fixed, moving = partition_list(changes, closed.invars[num_consts:])
     return [*fixed, *closed.invars[:num_consts], *moving]
 
 
 # The pass pipeline: all rewriting rules in their order.
 
-BRANCHES = [({cond_p}, choose_branch), ({cond_p}, narrow_branches)]
+BRANCHES = [({cond_p}, fold_constant_cond), ({cond_p}, prune_cond)]
 SCANS = [
     ({scan_p}, rule)
     for rule in (
-        few_steps, narrow_loop, carry_less, stack_less, move_before_loop,
-        multiply_before_scan,
+        fold_short_scan, prune_loop_operands, prune_scan_carry, prune_scan_stacks,
+        hoist_loop_invariants, hoist_scan_matmul,
     )
 ]  # fmt: skip
 WHILES = [
     ({while_p}, rule)
-    for rule in (no_rounds, narrow_loop, carry_less_round, move_before_loop)
+    for rule in (
+        fold_dead_while,
+        prune_loop_operands,
+        prune_while_carry,
+        hoist_loop_invariants,
+    )
 ]
 
 # From names to functions of a `ClosedJaxpr` that return one which means the same.
 passes = {
     "inlining": inline_calls,
-    "algebra": sweeping(INSIDE, *ALGEBRA),
-    "rearranging": sweeping(INSIDE, *MOVES),
-    "contractions": sweeping(INSIDE, CONTRACTIONS),
-    "branches": sweeping(INSIDE, *BRANCHES),
-    "loops": sweeping(INSIDE, *SCANS, *WHILES),
-    "constant folding": sweeping(INSIDE, FOLDING),
-    "common subexpressions": share_subexpressions,
-    "dead code": remove_dead_code,
+    "algebra": rewrite_pass(INNER_JAXPR_RULES, *ALGEBRA),
+    "rearranging": rewrite_pass(INNER_JAXPR_RULES, *MOVEMENT_RULES),
+    "contractions": rewrite_pass(INNER_JAXPR_RULES, CONTRACTION_RULES),
+    "branches": rewrite_pass(INNER_JAXPR_RULES, *BRANCHES),
+    "loops": rewrite_pass(INNER_JAXPR_RULES, *SCANS, *WHILES),
+    "constant folding": rewrite_pass(INNER_JAXPR_RULES, CONSTANT_FOLDING_RULES),
+    "common subexpressions": eliminate_common_subexpressions,
+    "dead code": eliminate_dead_code,
 }
-simplify = together(
-    *(INLINING, INSIDE, *BRANCHES, *SCANS, *WHILES),
-    *(FOLDING, *ALGEBRA, *MOVES, CONTRACTIONS, SHARING),
+simplify = fused_pass(
+    *(INLINING_RULES, INNER_JAXPR_RULES, *BRANCHES, *SCANS, *WHILES),
+    *(CONSTANT_FOLDING_RULES, *ALGEBRA, *MOVEMENT_RULES, CONTRACTION_RULES, CSE_RULES),
 )
 jaxpr_passes.value = simplify
 
@@ -761,30 +784,30 @@ def truths_behind(sweep, atom):
         return None
     [truths] = conversion.invars
     for eqn in reversed(views):
-        [truths] = put(sweep, eqn.primitive, truths, **eqn.params)
+        [truths] = insert_eqn(sweep, eqn.primitive, truths, **eqn.params)
     return truths
 
 
-def choose_by_truths(sweep, eqn):
+def mul_bool_to_select(sweep, eqn):
     """A rule: the float or 0, in place of a product of a float with truths."""
     [result] = eqn.outvars
-    if kind_of(result.aval.dtype) not in "hfc":
+    if dtype_kind(result.aval.dtype) not in "hfc":
         return None
     for factor, other in (eqn.invars, eqn.invars[::-1]):
         truths = truths_behind(sweep, factor)
         if truths is not None:
             zero = literal(0, other.aval.update(shape=()))
             parts = truths, zero, other
-            parts = [stretched_to(sweep, x, result.aval.shape) for x in parts]
-            [chosen] = put(sweep, lax.select_n_p, *parts)
-            return [typed(sweep, chosen, result.aval)]
+            parts = [broadcast_atom(sweep, x, result.aval.shape) for x in parts]
+            [chosen] = insert_eqn(sweep, lax.select_n_p, *parts)
+            return [cast_atom(sweep, chosen, result.aval)]
     return None
 
 
-choices = sweeping(INSIDE, ({lax.mul_p}, choose_by_truths))
+choices = rewrite_pass(INNER_JAXPR_RULES, ({lax.mul_p}, mul_bool_to_select))
 
 
-@remembered
+@weakref_memoize
 def converts_truths(closed):
     """Return whether a program, or one in it, makes floats of bools."""
     return any(
@@ -794,4 +817,6 @@ def converts_truths(closed):
     )
 
 
-canonical.value = lambda closed: choices(closed) if converts_truths(closed) else closed
+canonicalization_hook.value = lambda closed: (
+    choices(closed) if converts_truths(closed) else closed
+)

@@ -10,20 +10,20 @@ operands behind it. It may know a better way to say the same.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, asarray_impl
-from minijax.arrays.dtypes import DTYPES
-from minijax.batching.vmap import program_primitives
+from minijax.arrays.array import ArrayImpl, as_array_impl
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
+from minijax.batching.vmap import higher_order_primitives
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.jaxprs.types import types_of_results
+from minijax.jaxprs.types import infer_out_avals
 from minijax.lax.arithmetic import convert_element_type_p
-from minijax.rematerialization.caching import cache_by_object, once_of
+from minijax.rematerialization.caching import cache_for_object, weakref_cache
 
 
-class Sweep:
+class JaxprRewriter:
     """A program in the making.
 
     Args:
-      rules: a `Rules`.
+      rules: a `RewriteRules`.
       inside: a function for the programs in the parameters of equations, from a
         `ClosedJaxpr` to another one.
 
@@ -60,7 +60,7 @@ class Sweep:
         return eqn if eqn is not None and eqn.primitive is primitive else None
 
 
-class Rules(dict):
+class RewriteRules(dict):
     """From primitives to the rules that are asked about their equations, in order.
 
     Args:
@@ -79,11 +79,11 @@ class Rules(dict):
         return self[primitive]
 
 
-def rewrite(sweep, eqns, names, renew=False):
+def rewrite_eqns(sweep, eqns, names, renew=False):
     """Add equations.
 
     Args:
-      sweep: a `Sweep`.
+      sweep: a `JaxprRewriter`.
       eqns: list of `JaxprEqn`.
       names: dictionary from variables to what stands for them; it grows.
       renew: whether results get new variables, since the equations may come again.
@@ -106,18 +106,22 @@ def with_names(eqn, names, renew, caller):
     return JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.source or caller)
 
 
-def constants_in(sweep, closed):
+def bind_constants(sweep, closed):
     """Make a program's constants known; return what stands for their variables."""
     return {
-        var: constant(sweep, value, var)
+        var: constant_atom(sweep, value, var)
         for var, value in zip(closed.constvars, closed.consts)
     }
 
 
-def constant(sweep, value, var=None):
+def constant_atom(sweep, value, var=None):
     """Return what stands for an array: a literal for a scalar, or a variable."""
-    value = value if hasattr(value, "aval") else asarray_impl(value)
-    if isinstance(value, ArrayImpl) and not value.shape and value.dtype in DTYPES:
+    value = value if hasattr(value, "aval") else as_array_impl(value)
+    if (
+        isinstance(value, ArrayImpl)
+        and not value.shape
+        and value.dtype in SHORT_DTYPE_NAMES
+    ):
         return literal(value._numbers(), value.aval)
     if id(value) not in sweep.variables:
         var = sweep.variables[id(value)] = var or Var(value.aval)
@@ -130,7 +134,7 @@ def literal(number, aval):
     return Literal(np.asarray(number, aval.dtype)[()], aval)
 
 
-def typed(sweep, atom, aval):
+def cast_atom(sweep, atom, aval):
     """Return an atom in the type of the result for which it stands.
 
     What is the same number may differ in how weak its type is.
@@ -144,18 +148,18 @@ def typed(sweep, atom, aval):
     return sweep.write(eqn)[0]
 
 
-def swept(closed, rules, inside):
+def rewrite_jaxpr(closed, rules, inside):
     """Return a program written anew, or None if it is as before.
 
     Args:
       closed: a `ClosedJaxpr`.
-      rules: a `Rules`.
+      rules: a `RewriteRules`.
       inside: a function for the programs in it, from a `ClosedJaxpr` to another one.
     """
-    sweep = Sweep(rules, inside)
-    names = constants_in(sweep, closed)
-    rewrite(sweep, closed.eqns, names)
-    outvars = [typed(sweep, names.get(x, x), x.aval) for x in closed.outvars]
+    sweep = JaxprRewriter(rules, inside)
+    names = bind_constants(sweep, closed)
+    rewrite_eqns(sweep, closed.eqns, names)
+    outvars = [cast_atom(sweep, names.get(x, x), x.aval) for x in closed.outvars]
     same = (sweep.eqns, outvars) == (closed.eqns, closed.outvars)
     if same and [*sweep.constants] == closed.constvars:
         return None
@@ -165,13 +169,13 @@ def swept(closed, rules, inside):
 
 def look_inside(sweep, eqn):
     """A rule for all equations with programs in their parameters."""
-    params = {x: changed_inside(y, sweep.inside) for x, y in eqn.params.items()}
+    params = {x: map_inner_jaxprs(y, sweep.inside) for x, y in eqn.params.items()}
     if all(params[key] is value for key, value in eqn.params.items()):
         return None
     return sweep.add(eqn.replace(params=params))
 
 
-def changed_inside(value, change):
+def map_inner_jaxprs(value, change):
     """Return an equation's parameter with its programs changed; itself if none is.
 
     Args:
@@ -182,16 +186,16 @@ def changed_inside(value, change):
         return change(value)
     if not isinstance(value, tuple) or ClosedJaxpr not in map(type, value):
         return value
-    parts = [changed_inside(part, change) for part in value]
+    parts = [map_inner_jaxprs(part, change) for part in value]
     if all(a is b for a, b in zip(parts, value)):
         return value
     return value._make(parts) if hasattr(value, "_make") else tuple(parts)
 
 
-INSIDE = program_primitives, look_inside
+INNER_JAXPR_RULES = higher_order_primitives, look_inside
 
 
-class Settling:
+class MemoizedPass:
     """A pass that is done once for each program, and then knows the result.
 
     Args:
@@ -201,53 +205,53 @@ class Settling:
     """
 
     def __init__(self, change):
-        self.change, self.known = change, cache_by_object()
+        self.change, self.known = change, weakref_cache()
 
     def __call__(self, closed):
         """Return the program that takes the place of another one."""
-        once = once_of(self.known, closed)
+        once = cache_for_object(self.known, closed)
         [found] = once.get(None, lambda: [self.change(closed, self)])
         return closed if found is None else self.settled(found)
 
     def settled(self, closed):
         """Return a program, and remember that it stays as it is."""
-        once_of(self.known, closed).get(None, lambda: [None])
+        cache_for_object(self.known, closed).get(None, lambda: [None])
         return closed
 
 
-def sweeping(*ordered):
+def rewrite_pass(*ordered):
     """Return a pass: a function from a `ClosedJaxpr` to another one.
 
     Args:
-      *ordered: the pairs for `Rules`.
+      *ordered: the pairs for `RewriteRules`.
     """
-    rules = Rules(*ordered)
-    return Settling(lambda closed, inside: swept(closed, rules, inside))
+    rules = RewriteRules(*ordered)
+    return MemoizedPass(lambda closed, inside: rewrite_jaxpr(closed, rules, inside))
 
 
-def put(sweep, primitive, *operands, **params):
+def insert_eqn(sweep, primitive, *operands, **params):
     """Add an equation that was not there before; return the list of its results."""
-    avals = types_of_results(primitive, [x.aval for x in operands], params)
+    avals = infer_out_avals(primitive, [x.aval for x in operands], params)
     eqn = JaxprEqn([*operands], [*map(Var, avals)], primitive, params, sweep.source)
     return sweep.add(eqn)
 
 
-def stretched_to(sweep, atom, shape):
+def broadcast_atom(sweep, atom, shape):
     """Return an atom stretched to a shape, if it is not of this shape."""
     if atom.aval.shape == shape:
         return atom
     places = tuple(range(len(shape))) if atom.aval.shape else ()
     params = {"shape": shape, "broadcast_dimensions": places}
-    return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
+    return insert_eqn(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
 
 
-def scalar_in(sweep, atom):
+def broadcast_source(sweep, atom):
     """Return the scalar of which an atom is a broadcast, or else the atom."""
     eqn = sweep.definition(atom, lax.broadcast_in_dim_p)
     return atom if eqn is None or eqn.invars[0].aval.shape else eqn.invars[0]
 
 
-def number_in(sweep, atom):
+def splat_value(sweep, atom):
     """Return the literal that all elements of an atom are, or None."""
-    found = scalar_in(sweep, atom)
+    found = broadcast_source(sweep, atom)
     return found if isinstance(found, Literal) else None

@@ -13,32 +13,34 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import primitives
-from minijax.control_flow.common import zeros
-from minijax.diagnostics.tracebacks import readers
+from minijax.batching.vmap import primitives_named
+from minijax.control_flow.common import zeros_of_aval
+from minijax.diagnostics.tracebacks import source_line_readers
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.stages import nbytes
 from minijax.lax.arithmetic import astype
 from minijax.numpy.scalar_types import finfo
-from minijax.passes.rewriting import sweeping
+from minijax.passes.rewriting import rewrite_pass
 from minijax.passes.simplification import inline_call
-from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
+    close_jaxpr,
     dce_jaxpr,
     has_effects,
-    with_consts,
 )
-from minijax.scans.scan import bind_scan, loop_with_sums
-from minijax.scans.step import groups
+from minijax.scans.scan import accumulation_loop_hook, bind_scan
+from minijax.scans.step import split_list_by_sizes
 
 # The step of a loop, and which sums over its steps can wait until the loop is over.
 
 # What is linear in all of its operands together, and what is so in one at a time.
-ADDITIVE = frozenset(primitives("""
+ADDITIVE = frozenset(
+    primitives_named("""
     neg add sub add_any reduce_sum cumsum broadcast_in_dim reshape squeeze transpose
     rev copy slice pad concatenate real imag complex conj
-"""))
+""")
+)
 BILINEAR = frozenset({lax.mul_p, lax.dot_general_p})
 
 
@@ -63,7 +65,7 @@ def keeps_digits(dtype, new_dtype):
     return inexact and finfo(dtype).eps <= finfo(new_dtype).eps
 
 
-class Step:
+class ScanBody:
     """One step of a loop, and which of its variables are the same in each step.
 
     Args:
@@ -106,7 +108,7 @@ def delayed_eqns(step, stacked):
     stacked; nothing, for what is stacked anyway.
 
     Args:
-      step: a `Step`.
+      step: a `ScanBody`.
       stacked: variables that are stacked anyway.
 
     Returns:
@@ -133,7 +135,7 @@ def work_after(step, terms, stacked):
     """Decide which equations are done after the loop, on sums.
 
     Args:
-      step: a `Step`.
+      step: a `ScanBody`.
       terms: the variables, and literals, whose sums over all steps are wanted.
       stacked: variables that are stacked anyway.
 
@@ -152,7 +154,7 @@ def work_after(step, terms, stacked):
     return eqns[::-1], factors, starts
 
 
-def work_after_all(step, terms, stacked):
+def sunk_cost(step, terms, stacked):
     """Decide like `work_after`, but count as stacked what is stacked for other sums.
 
     Returns:
@@ -189,7 +191,7 @@ class AfterLoop:
     """What is known after a loop: values that never changed, stacks, and sums.
 
     Args:
-      step: the `Step`.
+      step: the `ScanBody`.
       length: the number of steps.
       values: dictionary from fixed variables to their values.
       stacks: dictionary from variables to their values in all steps, along axis 0.
@@ -231,7 +233,7 @@ class AfterLoop:
             [self.sums[out]] = eqn.primitive.bind(*operands, **eqn.params)
 
 
-readers.add(AfterLoop.do)  # what it binds belongs to the user's line
+source_line_readers.add(AfterLoop.do)  # what it binds belongs to the user's line
 
 
 def first_addition(x, additions, uses):
@@ -277,7 +279,7 @@ def _placed(eqns, added, changed):
     return placed
 
 
-class DelayedSums:
+class SunkSums:
     """A step of a loop that has less to do, and what is done after the loop instead.
 
     Attributes:
@@ -287,7 +289,7 @@ class DelayedSums:
     """
 
     def __init__(self, body, num_consts, num_carry, num_sums, length, delay):
-        self.step, self.length = Step(body.jaxpr, num_consts), length
+        self.step, self.length = ScanBody(body.jaxpr, num_consts), length
         self.terms, results = body.outvars[:num_sums], body.outvars[num_sums:]
         xs, ys = body.invars[num_consts + num_carry :], results[num_carry:]
         self.eqns, self.kept, stacks = self._decide(xs, ys, delay)
@@ -300,7 +302,7 @@ class DelayedSums:
         if not delay:
             return [], list(dict.fromkeys(self.terms)), []
         free = [x for x in (*xs, *ys) if not self.step.is_fixed(x)]
-        eqns, factors, starts, stacked = work_after_all(self.step, self.terms, free)
+        eqns, factors, starts, stacked = sunk_cost(self.step, self.terms, free)
         kept = [x for x in starts if x not in stacked]
         needed = dict.fromkeys([*factors, *(x for x in starts if x in stacked)])
         return eqns, kept, [x for x in needed if x not in free]
@@ -308,7 +310,7 @@ class DelayedSums:
     def _body(self, body, results):
         step = _swept(body, body.invars, [*self.kept, *results], body.eqns)
         eqns, before, after = add_to_sums(step.jaxpr, self.kept)
-        consts, others = groups(body.invars, self.step.num_consts)
+        consts, others = split_list_by_sizes(body.invars, self.step.num_consts)
         invars, outvars = [*consts, *before, *others], [*after, *results]
         return _swept(body, invars, outvars, eqns)
 
@@ -342,7 +344,7 @@ class DelayedSums:
 
 def _swept(body, invars, outvars, eqns):
     jaxpr = body.jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns)
-    return with_consts(dce_jaxpr(jaxpr, (True,) * len(outvars)), body)
+    return close_jaxpr(dce_jaxpr(jaxpr, (True,) * len(outvars)), body)
 
 
 def with_type_of(atom, x):
@@ -350,11 +352,11 @@ def with_type_of(atom, x):
     return astype(x, atom.aval.dtype, atom.aval.weak_type)
 
 
-without_calls = sweeping(({jit_p}, inline_call))
+without_calls = rewrite_pass(({jit_p}, inline_call))
 
 
-@remembered
-def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
+@weakref_memoize
+def sink_sums(body, num_consts, num_carry, num_sums, length, delay=True):
     """Take out of a loop what it does for sums over its steps, where that is cheaper.
 
     Args:
@@ -366,21 +368,21 @@ def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
       delay: whether sums may be delayed; if not, all are kept in the carry.
 
     Returns:
-      The `DelayedSums`.
+      The `SunkSums`.
     """
     sizes = num_consts, num_carry, num_sums, length
     if delay and any(eqn.primitive is jit_p for eqn in body.eqns):
-        opened = DelayedSums(without_calls(body), *sizes, delay)
+        opened = SunkSums(without_calls(body), *sizes, delay)
         if opened.eqns:
             return opened
-    return DelayedSums(body, *sizes, delay)
+    return SunkSums(body, *sizes, delay)
 
 
 def run_planned(plan, consts, carry, xs, num_ys, **how):
     """Run the loop of a plan.
 
     Args:
-      plan: the `DelayedSums`.
+      plan: the `SunkSums`.
       consts, carry, xs: lists of the loop's operands, without the sums.
       num_ys: how many arrays of rows are results.
       **how: `length`, `reverse` and `unroll`.
@@ -388,19 +390,19 @@ def run_planned(plan, consts, carry, xs, num_ys, **how):
     Returns:
       The list of the totals, the list of the last carry, and the list of the ys.
     """
-    carry, ys = [*map(zeros, plan.sum_avals), *carry], []
+    carry, ys = [*map(zeros_of_aval, plan.sum_avals), *carry], []
     if plan.body.outvars:
         carry, ys = bind_scan(plan.body, consts, carry, xs, **how)
-    sums, carry = groups(carry, len(plan.sum_avals))
-    ys, stacks = groups(ys, num_ys)
+    sums, carry = split_list_by_sizes(carry, len(plan.sum_avals))
+    ys, stacks = split_list_by_sizes(ys, num_ys)
     return plan.totals(consts, xs, ys, stacks, sums), carry, ys
 
 
-def sum_at_the_end(step, consts, carry, xs, num_sums, **how):
+def run_with_sunk_sums(step, consts, carry, xs, num_sums, **how):
     """Run a loop whose step returns the terms of sums; let those wait that can."""
-    plan = delay_sums(step, len(consts), len(carry), num_sums, how["length"])
+    plan = sink_sums(step, len(consts), len(carry), num_sums, how["length"])
     num_ys = len(step.outvars) - num_sums - len(carry)
     return run_planned(plan, consts, carry, xs, num_ys, **how)
 
 
-loop_with_sums.value = sum_at_the_end
+accumulation_loop_hook.value = run_with_sunk_sums

@@ -17,42 +17,46 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import DTYPES, _on_or_off, config, kind_of
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, _on_or_off, config, dtype_kind
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
-from minijax.custom_derivatives.linear_solves import CALLS
+from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jitting.primitive import jit_p
 from minijax.passes.rewriting import (
-    INSIDE,
-    Rules,
-    Settling,
-    constants_in,
+    INNER_JAXPR_RULES,
+    MemoizedPass,
+    RewriteRules,
+    bind_constants,
+    broadcast_atom,
+    insert_eqn,
     literal,
-    number_in,
-    put,
-    rewrite,
-    stretched_to,
-    sweeping,
-    swept,
+    rewrite_eqns,
+    rewrite_jaxpr,
+    rewrite_pass,
+    splat_value,
 )
-from minijax.rematerialization.caching import key_of_params
-from minijax.rematerialization.jaxpr_transforms import acts, dce_rules, with_consts
+from minijax.rematerialization.caching import cache_key_of_params
+from minijax.rematerialization.jaxpr_transforms import (
+    close_jaxpr,
+    dce_rules,
+    eqn_has_effects,
+)
 
 # Inlining: calls of programs, replaced by what is called.
 
 
-def inline(sweep, closed, args):
+def inline_jaxpr(sweep, closed, args):
     """Add the equations of a program; return what stands for its results.
 
     Args:
-      sweep: a `Sweep`.
+      sweep: a `JaxprRewriter`.
       closed: a `ClosedJaxpr`.
       args: what stands for its inputs.
     """
-    names = constants_in(sweep, closed) | dict(zip(closed.invars, args))
-    rewrite(sweep, closed.eqns, names, renew=True)
+    names = bind_constants(sweep, closed) | dict(zip(closed.invars, args))
+    rewrite_eqns(sweep, closed.eqns, names, renew=True)
     return [names.get(x, x) for x in closed.outvars]
 
 
@@ -60,11 +64,11 @@ def inline_call(sweep, eqn):
     """A rule: in place of a call, the equations of what is called."""
     if eqn.params.get("backend"):
         return None
-    return inline(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
+    return inline_jaxpr(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
 
 
-INLINING = {jit_p, *CALLS}, inline_call
-inline_calls = sweeping(INLINING, INSIDE)
+INLINING_RULES = {jit_p, *CUSTOM_CALL_PRIMITIVES}, inline_call
+inline_calls = rewrite_pass(INLINING_RULES, INNER_JAXPR_RULES)
 
 
 # Common-subexpression elimination: what is computed twice, computed once.
@@ -77,32 +81,32 @@ COMMUTATIVE = frozenset(
 
 def use_twin(sweep, eqn):
     """A rule: results of an equation that was written before."""
-    if acts(eqn):
+    if eqn_has_effects(eqn):
         return None
-    operands = [key_of(x) for x in eqn.invars]
+    operands = [atom_key(x) for x in eqn.invars]
     if eqn.primitive in COMMUTATIVE and eqn.invars[0].aval.dtype.kind != "c":
         operands = [frozenset(operands)]
-    key = (eqn.primitive, *operands, key_of_params(eqn.params))
+    key = (eqn.primitive, *operands, cache_key_of_params(eqn.params))
     twin = sweep.seen.setdefault(key, eqn)
     return None if twin is eqn else twin.outvars
 
 
-SHARING = None, use_twin
-share_subexpressions = sweeping(INSIDE, SHARING)
+CSE_RULES = None, use_twin
+eliminate_common_subexpressions = rewrite_pass(INNER_JAXPR_RULES, CSE_RULES)
 
 
-def key_of(atom):
+def atom_key(atom):
     """Return what two atoms have in common if they are bit by bit the same."""
     if type(atom) is not Literal:
         return atom
     number, dtype = atom.val, atom.aval.dtype
     if type(number) is float:
-        return dtype, bits_of(number, dtype, math.copysign(1.0, number))
+        return dtype, literal_bytes(number, dtype, math.copysign(1.0, number))
     return dtype, np.asarray(number, dtype).tobytes()
 
 
 @functools.lru_cache(4096)
-def bits_of(number, dtype, sign):
+def literal_bytes(number, dtype, sign):
     """Return the bytes of a number; its sign is given since 0.0 is equal to -0.0."""
     return np.asarray(number, dtype).tobytes()
 
@@ -110,22 +114,22 @@ def bits_of(number, dtype, sign):
 # Dead-code elimination: equations whose results are not used, taken away.
 
 
-def without_dead_code(closed):
+def eliminate_dead_eqns(closed):
     """Return a program without what its results and effects do not need, or None."""
     needed, eqns = set(closed.outvars), []
     for eqn in reversed(closed.eqns):
         used = [var in needed for var in eqn.outvars]
-        if any(used) or acts(eqn):
-            eqns.append(eqn if all(used) else trimmed(eqn, tuple(used)))
+        if any(used) or eqn_has_effects(eqn):
+            eqns.append(eqn if all(used) else dce_eqn(eqn, tuple(used)))
             needed.update(eqns[-1].invars)
     constvars = [var for var in closed.constvars if var in needed]
     eqns.reverse()
     if eqns == closed.eqns and constvars == closed.constvars:
         return None
-    return with_consts(closed.jaxpr.replace(eqns=eqns, constvars=constvars), closed)
+    return close_jaxpr(closed.jaxpr.replace(eqns=eqns, constvars=constvars), closed)
 
 
-def trimmed(eqn, used):
+def dce_eqn(eqn, used):
     """Return an equation without results that are not used, if they can be spared."""
     less = dce_rules[eqn.primitive](eqn, used)
     sizes = [(len(e.invars), len(e.outvars)) for e in (eqn, less)]
@@ -133,11 +137,11 @@ def trimmed(eqn, used):
 
 
 def _everywhere(closed, inside):
-    inner = swept(closed, Rules(INSIDE), inside)
-    return without_dead_code(inner or closed) or inner
+    inner = rewrite_jaxpr(closed, RewriteRules(INNER_JAXPR_RULES), inside)
+    return eliminate_dead_eqns(inner or closed) or inner
 
 
-remove_dead_code = Settling(_everywhere)
+eliminate_dead_code = MemoizedPass(_everywhere)
 
 
 # What is equal to what in the algebra of numbers as machines have them.
@@ -182,7 +186,7 @@ def spell_term(term, inside=False):
     return f"{name}({', '.join(map(spell_term, args))})"
 
 
-REAL, NUMBER, ANY = "iuhf", "iuhfc", "biuhfc"
+REAL_KINDS, NUMBER_KINDS, ALL_KINDS = "iuhf", "iuhfc", "biuhfc"
 _zero = "-0.0 + 0.0 is 0.0"
 _two = "a complex number has two zeros, and -0.0 + 0j only one with a sign"
 _lost = "NaN, and the infinities, have to stay; 0 has a sign"
@@ -194,34 +198,34 @@ identities = [
     Identity(("add", "x", -0.0), "x", "iuhf", _two),
     Identity(("add_any", "x", 0), "x", "biu", _zero),
     Identity(("add_any", "x", -0.0), "x", "biuhf", _two),
-    Identity(("add", "x", ("neg", "y")), ("sub", "x", "y"), NUMBER),
-    Identity(("add_any", "x", ("neg", "y")), ("sub", "x", "y"), NUMBER),
-    Identity(("sub", "x", 0), "x", NUMBER),
-    Identity(("sub", "x", ("neg", "y")), ("add", "x", "y"), NUMBER),
+    Identity(("add", "x", ("neg", "y")), ("sub", "x", "y"), NUMBER_KINDS),
+    Identity(("add_any", "x", ("neg", "y")), ("sub", "x", "y"), NUMBER_KINDS),
+    Identity(("sub", "x", 0), "x", NUMBER_KINDS),
+    Identity(("sub", "x", ("neg", "y")), ("add", "x", "y"), NUMBER_KINDS),
     Identity(("sub", 0, "x"), ("neg", "x"), "iu", "0.0 - 0.0 is 0.0, not -0.0"),
     Identity(("sub", -0.0, "x"), ("neg", "x"), "iuhf", _two),
     Identity(("sub", "x", "x"), 0, "iu", _lost),
-    Identity(("neg", ("neg", "x")), "x", NUMBER),
+    Identity(("neg", ("neg", "x")), "x", NUMBER_KINDS),
     Identity(("neg", ("sub", "x", "y")), ("sub", "y", "x"), "iu", "-(x - x) is -0.0"),
     Identity(("sub", ("add", "x", "y"), "y"), "x", "iu", _round),
     Identity(("add", ("sub", "x", "y"), "y"), "x", "iu", _round),
-    Identity(("mul", "x", 1), "x", REAL, _parts),
-    Identity(("mul", "x", -1), ("neg", "x"), REAL, _parts),
+    Identity(("mul", "x", 1), "x", REAL_KINDS, _parts),
+    Identity(("mul", "x", -1), ("neg", "x"), REAL_KINDS, _parts),
     Identity(("mul", "x", 0), 0, "iu", _lost),
-    Identity(("mul", ("neg", "x"), ("neg", "y")), ("mul", "x", "y"), NUMBER),
-    Identity(("div", "x", 1), "x", REAL, _parts),
+    Identity(("mul", ("neg", "x"), ("neg", "y")), ("mul", "x", "y"), NUMBER_KINDS),
+    Identity(("div", "x", 1), "x", REAL_KINDS, _parts),
     Identity(("div", "x", -1), ("neg", "x"), "ihf", "2 / 255 in unsigned numbers"),
     Identity(("div", ("neg", "x"), ("neg", "y")), ("div", "x", "y"), "hf", "rounding"),
     Identity(("div", "x", "x"), 1, "", "0 / 0"),
     Identity(("div", ("mul", "x", "y"), "y"), "x", "", _round),
-    Identity(("square", ("neg", "x")), ("square", "x"), NUMBER),
+    Identity(("square", ("neg", "x")), ("square", "x"), NUMBER_KINDS),
     Identity(("abs", ("neg", "x")), ("abs", "x"), "ihfc"),
     Identity(("abs", ("abs", "x")), ("abs", "x"), "ihfc"),
     Identity(("mul", ("sqrt", "x"), ("sqrt", "x")), "x", "", _round),
     Identity(("exp", ("log", "x")), "x", "", "negative numbers, and rounding"),
     Identity(("log", ("exp", "x")), "x", "", "the exponential overflows"),
-    Identity(("max", "x", "x"), "x", ANY),
-    Identity(("min", "x", "x"), "x", ANY),
+    Identity(("max", "x", "x"), "x", ALL_KINDS),
+    Identity(("min", "x", "x"), "x", ALL_KINDS),
     Identity(("and", "x", "x"), "x", "biu"),
     Identity(("and", "x", -1), "x", "biu"),
     Identity(("and", "x", 0), 0, "biu"),
@@ -232,8 +236,8 @@ identities = [
     Identity(("xor", "x", 0), "x", "biu"),
     Identity(("xor", "x", -1), ("not", "x"), "biu"),
     Identity(("not", ("not", "x")), "x", "biu"),
-    Identity(("not", ("eq", "x", "y")), ("ne", "x", "y"), ANY),
-    Identity(("not", ("ne", "x", "y")), ("eq", "x", "y"), ANY),
+    Identity(("not", ("eq", "x", "y")), ("ne", "x", "y"), ALL_KINDS),
+    Identity(("not", ("ne", "x", "y")), ("eq", "x", "y"), ALL_KINDS),
     Identity(("not", ("lt", "x", "y")), ("ge", "x", "y"), "biu", _nan),
     Identity(("not", ("gt", "x", "y")), ("le", "x", "y"), "biu", _nan),
     Identity(("not", ("le", "x", "y")), ("gt", "x", "y"), "biu", _nan),
@@ -249,8 +253,8 @@ identities = [
     Identity(("ne", "p", 0), "p", "b"),
     Identity(("ne", "p", -1), ("not", "p"), "b"),
     Identity(("select_n", "w", "x", "x"), "x", "biu"),
-    Identity(("select_n", 0, "x", "y"), "x", ANY),
-    Identity(("select_n", 1, "x", "y"), "y", ANY),
+    Identity(("select_n", 0, "x", "y"), "x", ALL_KINDS),
+    Identity(("select_n", 1, "x", "y"), "y", ALL_KINDS),
     Identity(("select_n", ("not", "p"), "x", "y"), ("select_n", "p", "y", "x"), "b"),
     Identity(("real", ("complex", "x", "y")), "x", "f"),
     Identity(("imag", ("complex", "x", "y")), "y", "f"),
@@ -268,7 +272,7 @@ def primitive_named(name):
 def matches(sweep, term, atom, names):
     """Return whether an atom is what a term says; note what its variables are."""
     if isinstance(term, str):
-        return key_of(names.setdefault(term, atom)) == key_of(atom)
+        return atom_key(names.setdefault(term, atom)) == atom_key(atom)
     if not isinstance(term, tuple):
         return repr(term) in seen_at(sweep, atom)
     eqn = sweep.definition(atom, primitive_named(term[0]))
@@ -281,7 +285,7 @@ def all_match(sweep, terms, atoms, names):
     return len(terms) == len(atoms) and all(matches(sweep, *p, names) for p in pairs)
 
 
-def built(sweep, term, names, aval):
+def build_term(sweep, term, names, aval):
     """Return what stands for a term, of the shape of `aval`.
 
     A number has its dtype as well.
@@ -290,11 +294,13 @@ def built(sweep, term, names, aval):
         found = names[term]
     elif isinstance(term, tuple):
         name, *args = term
-        [found] = put(sweep, primitive_named(name), *[names[arg] for arg in args])
+        [found] = insert_eqn(
+            sweep, primitive_named(name), *[names[arg] for arg in args]
+        )
     else:
         number = np.asarray(term).astype(aval.dtype)
         found = literal(number, aval.update(shape=()))
-    return stretched_to(sweep, found, aval.shape)
+    return broadcast_atom(sweep, found, aval.shape)
 
 
 def variants(term):
@@ -325,7 +331,11 @@ def dtypes_of(row):
     inside = row.left[-1]
     other = isinstance(inside, tuple) and inside[0] in _ANOTHER_DTYPE
     own = not other and row.left[0] != "select_n"
-    return [dtype for dtype in DTYPES if not own or kind_of(dtype) in row.kinds]
+    return [
+        dtype
+        for dtype in SHORT_DTYPE_NAMES
+        if not own or dtype_kind(dtype) in row.kinds
+    ]
 
 
 _ANOTHER_DTYPE = ("eq", "ne", "lt", "le", "gt", "ge", "complex", "real", "imag")
@@ -355,7 +365,7 @@ def index_of(rows):
 def texts_of_numbers():
     """Return the texts of the numbers in the table, by dtype and bytes."""
     texts = defaultdict(tuple)
-    for dtype in DTYPES:
+    for dtype in SHORT_DTYPE_NAMES:
         for x in (0, -0.0, 1, -1):
             texts[dtype, np.asarray(x).astype(dtype).tobytes()] += (repr(x),)
     return {**texts}
@@ -366,9 +376,9 @@ _texts = texts_of_numbers()
 
 def seen_at(sweep, atom):
     """Return what an atom is, for the index: primitives, or texts of numbers."""
-    number, eqn = number_in(sweep, atom), sweep.definitions.get(atom)
+    number, eqn = splat_value(sweep, atom), sweep.definitions.get(atom)
     if number is not None:
-        return _texts.get(key_of(number), ())
+        return _texts.get(atom_key(number), ())
     return () if eqn is None else (eqn.primitive,)
 
 
@@ -385,8 +395,8 @@ def candidates(index, sweep, eqn):
     ]
 
 
-def using(rows):
-    """Return the pair, for `Rules`, of the primitives and the rule of some identities.
+def identity_rules(rows):
+    """Return a pair for `RewriteRules`: the primitives and the rule of some identities.
 
     Args:
       rows: list of `Identity`.
@@ -397,7 +407,7 @@ def using(rows):
         for left, row in candidates(index, sweep, eqn):
             names = {}
             if all_match(sweep, left[1:], eqn.invars, names) and applies(row, names):
-                return [built(sweep, row.right, names, eqn.outvars[0].aval)]
+                return [build_term(sweep, row.right, names, eqn.outvars[0].aval)]
         return None
 
     return frozenset(primitive for primitive, _ in index), use_identity
@@ -405,10 +415,10 @@ def using(rows):
 
 def applies(row, names):
     """Return whether an identity holds for the dtype of its first variable."""
-    return kind_of(next(iter(names.values())).aval.dtype) in row.kinds
+    return dtype_kind(next(iter(names.values())).aval.dtype) in row.kinds
 
 
-IDENTITIES = using(identities)
+IDENTITY_RULES = identity_rules(identities)
 
 
 # All rewriting rules in one walk down, and dead code in one walk up.
@@ -416,24 +426,24 @@ IDENTITIES = using(identities)
 config.define("jax_enable_checks", os.environ.get("JAX_ENABLE_CHECKS", "0"), _on_or_off)
 
 
-def together(*ordered):
+def fused_pass(*ordered):
     """Return a pass that does what all of some rules and dead-code elimination do.
 
     Args:
-      *ordered: the pairs for `Rules`.
+      *ordered: the pairs for `RewriteRules`.
     """
-    rules = Rules(*ordered)
+    rules = RewriteRules(*ordered)
 
     def change(closed, inside):
-        program, again = without_dead_code(closed) or closed, True
+        program, again = eliminate_dead_eqns(closed) or closed, True
         while again:
-            program = checked(swept(program, rules, inside)) or program
-            less = checked(without_dead_code(program))
+            program = checked(rewrite_jaxpr(program, rules, inside)) or program
+            less = checked(eliminate_dead_eqns(program))
             again = less is not None and not programs_in(less) <= programs_in(program)
             program = less or program
         return None if program is closed else program
 
-    return Settling(change)
+    return MemoizedPass(change)
 
 
 def programs_in(closed):

@@ -17,9 +17,9 @@ from minijax.numpy.array_creation import asarray
 from minijax.numpy.joining import concatenate
 from minijax.prng.keys import (
     check_implementation,
+    random_seed_impl,
     random_unwrap_p,
     random_wrap_p,
-    seed_key,
     threefry2x32,
 )
 from minijax.prng.keys import prng_key as prng_key
@@ -71,7 +71,7 @@ def _words(keys):
 
 threefry_prng_impl = PRNGImpl(
     key_shape=(2,),
-    seed=lambda seed: _words(seed_key(seed)),
+    seed=lambda seed: _words(random_seed_impl(seed)),
     split=lambda key, shape: _words(random_split_p.bind(_keys(key), shape=shape)[0]),
     random_bits=lambda key, bit_width, shape: random_bits_p.bind(
         _keys(key), bit_width=bit_width, shape=shape
@@ -94,7 +94,9 @@ def random_seed(seeds: int | ArrayLike, impl: Any) -> Array:
     Reference: ``jax.extend.random.random_seed``.
     """
     check_implementation(impl)
-    return seed_key(np.int64(seeds) if isinstance(seeds, int) else asarray(seeds))
+    return random_seed_impl(
+        np.int64(seeds) if isinstance(seeds, int) else asarray(seeds)
+    )
 
 
 def seed_with_impl(impl: Any, seed: int | ArrayLike) -> Array:

@@ -17,7 +17,7 @@ from minijax.arrays.dtypes import _on_or_off, config
 from minijax.callbacks.callback import debug_callback_p, debug_print_p
 from minijax.control_flow.conditionals import cond_p
 from minijax.control_flow.while_loops import while_p
-from minijax.core import RuleTable, watchers
+from minijax.core import RuleTable, bind_listeners
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, stop_gradient_p
 from minijax.diagnostics.tracebacks import user_line
 from minijax.distributions.inversion import random_gamma_p
@@ -34,14 +34,14 @@ from minijax.prng.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
-from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.remat import remat_p
 from minijax.scans.scan import scan_p
 
 # Key-reuse analysis: what operations and programs do with keys.
 
 
-class Uses(NamedTuple):
+class KeySignature(NamedTuple):
     """What an operation does with keys, by the numbers of operands and results.
 
     Attributes:
@@ -61,7 +61,7 @@ def is_key(atom):
     return aval is not None and aval.dtype == KEY
 
 
-def places_of_keys(atoms):
+def key_positions(atoms):
     """Return the numbers of those that hold keys."""
     return [place for place, atom in enumerate(atoms) if is_key(atom)]
 
@@ -69,40 +69,43 @@ def places_of_keys(atoms):
 def _unknown(eqn):
     callee = callee_rules[eqn.primitive](eqn)
     if callee is not None:
-        return uses_of(callee)
-    sinks = dict.fromkeys(places_of_keys(eqn.invars), True)
-    return Uses(sinks, frozenset(places_of_keys(eqn.outvars)))
+        return key_signature_of_jaxpr(callee)
+    sinks = dict.fromkeys(key_positions(eqn.invars), True)
+    return KeySignature(sinks, frozenset(key_positions(eqn.outvars)))
 
 
-# Rules ``rule(eqn)`` return the `Uses` of an equation.
+# Rules ``rule(eqn)`` return the `KeySignature` of an equation.
 reuse_rules = RuleTable("reuse", default=_unknown)
 
 
 def _slice(eqn):
     [keys], params = eqn.invars, eqn.params
     if not is_key(keys):
-        return Uses()
+        return KeySignature()
     ends = params["start_indices"], params["limit_indices"]
     strides = params["strides"] or (1,) * len(ends[0])
     taken = np.zeros(keys.aval.shape, bool)
     taken[tuple(map(slice, *ends, strides))] = True
-    return Uses({0: taken}, frozenset({0}))
+    return KeySignature({0: taken}, frozenset({0}))
 
 
-def uses_of_eqn(eqn):
-    """Return the `Uses` of an equation."""
+def key_signature_of_eqn(eqn):
+    """Return the `KeySignature` of an equation."""
     return reuse_rules[eqn.primitive](eqn)
 
 
-FRESH, NOTHING = Uses(sources=frozenset({0})), Uses()
+FRESH, NO_KEY_USES = KeySignature(sources=frozenset({0})), KeySignature()
 for _uses, _primitives in (
-    (Uses({0: True}), [random_bits_p, random_gamma_p]),
-    (Uses({0: True}, frozenset({0})), [random_split_p]),
+    (KeySignature({0: True}), [random_bits_p, random_gamma_p]),
+    (KeySignature({0: True}, frozenset({0})), [random_split_p]),
     (FRESH, [random_seed_p, random_wrap_p, random_fold_in_p, random_clone_p]),
     (FRESH, [lax.select_n_p]),
-    (NOTHING, [random_unwrap_p, lax.eq_p, lax.ne_p, debug_callback_p, debug_print_p]),
     (
-        Uses(forwards={0: 0}),
+        NO_KEY_USES,
+        [random_unwrap_p, lax.eq_p, lax.ne_p, debug_callback_p, debug_print_p],
+    ),
+    (
+        KeySignature(forwards={0: 0}),
         [lax.reshape_p, lax.squeeze_p, lax.broadcast_in_dim_p, lax.copy_p]
         + [lax.convert_element_type_p, stop_gradient_p],
     ),
@@ -111,7 +114,7 @@ for _uses, _primitives in (
 reuse_rules[lax.slice_p] = _slice
 
 
-def reused(message, before=None, again=None):
+def key_reuse_error(message, before=None, again=None):
     """Return the error, with the lines of the first use and of the second."""
     lines = [message]
     lines += [f"It was used in {before.quoted}"] if before else []
@@ -119,7 +122,7 @@ def reused(message, before=None, again=None):
     return KeyReuseError("\n".join(lines))
 
 
-class Walk:
+class KeyReuseInterpreter:
     """What is known of the keys of a program, up to some equation."""
 
     def __init__(self):
@@ -131,14 +134,14 @@ class Walk:
 
     def step(self, eqn):
         """Take an equation into account; raise if it uses what has been used."""
-        uses = uses_of_eqn(eqn)
+        uses = key_signature_of_eqn(eqn)
         for place, operand in uses.forwards.items():
             if is_key(eqn.outvars[place]):
                 self.roots[eqn.outvars[place]] = self.root(eqn.invars[operand])
         for place, mask in uses.sinks.items():
             if place < len(eqn.invars):
                 self.sink(eqn, place, mask)
-        for place in places_of_keys(eqn.outvars):
+        for place in key_positions(eqn.outvars):
             if place not in uses.forwards:
                 self.used[eqn.outvars[place]] = place not in uses.sources
 
@@ -149,32 +152,32 @@ class Walk:
         used = self.used.get(var, False)
         if np.any(used & mask):
             message = f"In {eqn.primitive}, argument {place} is already consumed."
-            raise reused(message, self.lines.get(var), eqn.source)
+            raise key_reuse_error(message, self.lines.get(var), eqn.source)
         self.used[var], self.lines[var] = used | mask, eqn.source
 
     def uses(self, inputs, outputs):
-        """Return the `Uses` of the whole program."""
+        """Return the `KeySignature` of the whole program."""
         sinks = {
             place: self.used[var]
             for place, var in enumerate(inputs)
             if np.any(self.used.get(var, False))
         }
         numbers = {var: i for i, var in enumerate(inputs)}
-        roots = {place: self.root(outputs[place]) for place in places_of_keys(outputs)}
+        roots = {place: self.root(outputs[place]) for place in key_positions(outputs)}
         forwards = {p: numbers[root] for p, root in roots.items() if root in numbers}
         fresh = [p for p in roots if p not in forwards]
         fresh = [p for p in fresh if not np.any(self.used.get(roots[p], False))]
-        return Uses(sinks, frozenset(fresh), forwards)
+        return KeySignature(sinks, frozenset(fresh), forwards)
 
 
-@remembered
-def uses_of(closed):
-    """Return the `Uses` of a program; its constants come after its inputs.
+@weakref_memoize
+def key_signature_of_jaxpr(closed):
+    """Return the `KeySignature` of a program; its constants come after its inputs.
 
     Raises:
       KeyReuseError: if the program uses a key twice.
     """
-    walk = Walk()
+    walk = KeyReuseInterpreter()
     for eqn in closed.eqns:
         walk.step(eqn)
     return walk.uses([*closed.invars, *closed.constvars], closed.outvars)
@@ -185,14 +188,14 @@ def _check_loop(words, uses, num_consts, fresh, line):
     for place in uses.sinks:
         if place < num_consts:
             why = f"{words}, because key constants are repeatedly consumed"
-            raise reused(why, line)
+            raise key_reuse_error(why, line)
         if place - num_consts not in fresh:
             why = f"{words}, because consumed inputs don't match sourced outputs"
-            raise reused(why, line)
+            raise key_reuse_error(why, line)
 
 
 def _scan(eqn):
-    params, uses = eqn.params, uses_of(eqn.params["jaxpr"])
+    params, uses = eqn.params, key_signature_of_jaxpr(eqn.params["jaxpr"])
     num_carry = params["num_carry"]
     rows = range(num_carry, len(eqn.invars) - params["num_consts"])
     words = "scan body function leads to key reuse when repeatedly executed"
@@ -202,7 +205,9 @@ def _scan(eqn):
 
 def _while(eqn):
     params, words = eqn.params, "function leads to key reuse when repeatedly executed"
-    found = [uses_of(params[f"{part}_jaxpr"]) for part in ("cond", "body")]
+    found = [
+        key_signature_of_jaxpr(params[f"{part}_jaxpr"]) for part in ("cond", "body")
+    ]
     counts = [params[f"{part}_nconsts"] for part in ("cond", "body")]
     for part, uses, count in zip(("cond", "body"), found, counts):
         name = f"while_loop {part} {words}"
@@ -210,15 +215,15 @@ def _while(eqn):
     test, body = ({p - n for p in u.sinks} for u, n in zip(found, counts))
     if test & body:
         words = "while_loop cond and body functions both use the same key"
-        raise reused(words, eqn.source)
+        raise key_reuse_error(words, eqn.source)
     sinks = {place + counts[0]: mask for place, mask in found[1].sinks.items()}
     sinks |= {place + counts[1]: True for place in found[0].sinks}
     forwards = {out: place + counts[0] for out, place in found[1].forwards.items()}
-    return Uses(sinks, found[1].sources, forwards)
+    return KeySignature(sinks, found[1].sources, forwards)
 
 
 def _cond(eqn):
-    found = [uses_of(branch) for branch in eqn.params["branches"]]
+    found = [key_signature_of_jaxpr(branch) for branch in eqn.params["branches"]]
     sinks = {}
     for uses in found:
         for place, mask in uses.sinks.items():
@@ -226,12 +231,12 @@ def _cond(eqn):
     sources = frozenset().union(*[uses.sources for uses in found])
     first, *rest = (set(uses.forwards.items()) for uses in found)
     both = first.intersection(*rest)
-    return Uses(sinks, sources, {out: place + 1 for out, place in both})
+    return KeySignature(sinks, sources, {out: place + 1 for out, place in both})
 
 
 def _remat(eqn):
     """What is computed again uses the keys that the first pass has used."""
-    return NOTHING if eqn.params["differentiated"] else _unknown(eqn)
+    return NO_KEY_USES if eqn.params["differentiated"] else _unknown(eqn)
 
 
 reuse_rules.update({scan_p: _scan, while_p: _while, cond_p: _cond, remat_p: _remat})
@@ -261,20 +266,22 @@ def watch(primitive, args, params, results):
     eqn = JaxprEqn([*args], [*results], primitive, params, user_line())
     callee = callee_rules[primitive](eqn)
     operands = [*args, *(callee.consts if callee else [])]
-    uses = uses_of_eqn(eqn)  # which raises if a program uses its own keys twice
+    uses = key_signature_of_eqn(
+        eqn
+    )  # which raises if a program uses its own keys twice
     for place, mask in uses.sinks.items():
         used, line = mark_of(operands[place])
         if np.any(used & mask):
             name = _called(eqn, callee)
             message = f"Previously-consumed key passed to {name} at index {place}"
-            raise reused(message, line, eqn.source)
+            raise key_reuse_error(message, line, eqn.source)
     _write_down(uses, operands, results, eqn.source)
 
 
 def _write_down(uses, operands, results, line):
     for place, mask in uses.sinks.items():
         mark(operands[place], mark_of(operands[place])[0] | mask, line)
-    for place in places_of_keys(results):
+    for place in key_positions(results):
         mark(results[place], place not in uses.sources)
     for place, operand in uses.forwards.items():
         if is_key(results[place]):
@@ -293,15 +300,17 @@ def _called(eqn, callee):
         return str(eqn.primitive)
     if not eqn.params.get("inline"):
         return "jit-compiled function"
-    found = [inner.primitive for inner in callee.eqns if uses_of_eqn(inner).sinks]
+    found = [
+        inner.primitive for inner in callee.eqns if key_signature_of_eqn(inner).sinks
+    ]
     return str(found[0])
 
 
 def _engage(values):
-    if watch in watchers:
-        watchers.remove(watch)
+    if watch in bind_listeners:
+        bind_listeners.remove(watch)
     if any(values):
-        watchers.append(watch)
+        bind_listeners.append(watch)
 
 
 config.define(

@@ -19,28 +19,39 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, primitive_rules, typeof
+from minijax.arrays.array import ShapedArray, def_shape_and_impl, typeof
 from minijax.arrays.dtypes import (
-    EXTENDED,
+    EXTENDED_DTYPES,
     ExtendedDType,
     canonicalize_dtype,
     check_dtype,
+    dtype_kind,
     extended,
     issubdtype,
-    kind_of,
 )
-from minijax.arrays.numerics import broadcast_strictly, refuse_sharding
-from minijax.batching.vmap import check_example, elementwise_rule, move_axis, vmap_rules
+from minijax.arrays.numerics import broadcast_shapes_same_rank, refuse_sharding
+from minijax.batching.vmap import (
+    check_unbatched_shapes,
+    move_one_axis,
+    vectorized_rule,
+    vmap_rules,
+)
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import constant_rule, jvp_rules
+from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.jitting.api import jit
-from minijax.kernels.builder import Buffer, KernelBuilder, NoKernel, carriers, reshaped
+from minijax.kernels.builder import (
+    Buffer,
+    KernelBuilder,
+    UnsupportedKernel,
+    carriers,
+    reshape_view,
+)
 from minijax.kernels.ir import scalar_ops
 from minijax.kernels.lowering import Launch, kernel_rules
-from minijax.lax.shapes import fillers
+from minijax.lax.shapes import constant_makers
 from minijax.numpy.array_creation import asarray
 from minijax.numpy.scalar_types import finfo
-from minijax.numpy.shapes import as_shape
+from minijax.numpy.shapes import canonicalize_shape
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
 from minijax.reverse_mode.backward_pass import transpose_rules
@@ -80,13 +91,13 @@ def threefry2x32(apply, key, counter):
     return x, y
 
 
-def by_numpy(op, *operands):
+def numpy_word_op(op, *operands):
     """Do a scalar operation to arrays of words."""
     with np.errstate(over="ignore"):
         return scalar_ops[op].numpy(*operands)
 
 
-def numbered(size):
+def counter_words(size):
     """Return the numbers below `size` as words: the high ones, the low ones."""
     numbers = np.arange(size, dtype=np.uint64)
     return [(numbers >> np.uint64(n)).astype(np.uint32) for n in (32, 0)]
@@ -103,7 +114,7 @@ class prng_key(extended):  # type: ignore[misc]  # as np.record is one
 
 
 KEY = ExtendedDType("key<fry>", np.dtype((prng_key, [("fry", np.uint32, 2)])))
-EXTENDED[KEY.dtype] = KEY
+EXTENDED_DTYPES[KEY.dtype] = KEY
 
 
 def words_of(keys):
@@ -150,12 +161,14 @@ def _new_keys(xp, keys, shape):
 
 def enciphered(keys, shape):
     """Return two words for each place in an array of this shape, and for each key."""
-    counter = [half.reshape(shape) for half in numbered(math.prod(shape))]
+    counter = [half.reshape(shape) for half in counter_words(math.prod(shape))]
     spread = (..., *[None] * len(shape))
-    return threefry2x32(by_numpy, [word[spread] for word in words_of(keys)], counter)
+    return threefry2x32(
+        numpy_word_op, [word[spread] for word in words_of(keys)], counter
+    )
 
 
-primitive_rules(random_split_p, _split_shape, _new_keys)
+def_shape_and_impl(random_split_p, _split_shape, _new_keys)
 
 
 def _bits_shape(keys, bit_width, shape):
@@ -170,11 +183,11 @@ def _random_bits(xp, keys, bit_width, shape):
     return (first ^ second).astype(f"uint{bit_width}")
 
 
-primitive_rules(random_bits_p, _bits_shape, _random_bits)
+def_shape_and_impl(random_bits_p, _bits_shape, _random_bits)
 
 
 def _seed_shape(seeds, impl):
-    if kind_of(seeds.dtype) not in "iu":
+    if dtype_kind(seeds.dtype) not in "iu":
         raise TypeError(f"PRNG key seed must be an integer; got {seeds}.")
     return [aval_of_keys(seeds.shape)]
 
@@ -187,16 +200,18 @@ def _seeded(xp, seeds, impl):
 
 def _fold_in_shape(keys, data):
     check_keys("random_fold_in", keys)
-    return [aval_of_keys(broadcast_strictly("fold_in", [keys.shape, data.shape]))]
+    return [
+        aval_of_keys(broadcast_shapes_same_rank("fold_in", [keys.shape, data.shape]))
+    ]
 
 
 def _folded(xp, keys, data):
     counter = np.zeros_like(data), data
-    return keys_of(*threefry2x32(by_numpy, words_of(keys), counter))
+    return keys_of(*threefry2x32(numpy_word_op, words_of(keys), counter))
 
 
-primitive_rules(random_seed_p, _seed_shape, _seeded)
-primitive_rules(random_fold_in_p, _fold_in_shape, _folded)
+def_shape_and_impl(random_seed_p, _seed_shape, _seeded)
+def_shape_and_impl(random_fold_in_p, _fold_in_shape, _folded)
 
 
 def _wrap_shape(words, impl):
@@ -218,24 +233,24 @@ def _clone_shape(keys):
     return [keys]
 
 
-primitive_rules(
+def_shape_and_impl(
     random_wrap_p, _wrap_shape, lambda xp, x, impl: keys_of(x[..., 0], x[..., 1])
 )
-primitive_rules(random_unwrap_p, _unwrap_shape, lambda xp, keys: keys["fry"])
-primitive_rules(random_clone_p, _clone_shape, lambda xp, keys: keys)
+def_shape_and_impl(random_unwrap_p, _unwrap_shape, lambda xp, keys: keys["fry"])
+def_shape_and_impl(random_clone_p, _clone_shape, lambda xp, keys: keys)
 
 
 # Keys as users make them, and what samplers ask of their arguments.
 
 IMPLEMENTATIONS = "threefry2x32", "fry"
-ELSEWHERE = "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"
+RAW_KEY_MESSAGES = "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"
 
 
 def check_implementation(impl):
     """Raise unless a user has asked for the one generator that there is."""
     if impl is None or str(impl) in IMPLEMENTATIONS or impl == KEY:
         return
-    if impl in ELSEWHERE:
+    if impl in RAW_KEY_MESSAGES:
         raise NotImplementedError(
             f"The generator {impl!r} is not here: its bits come from the compiler of "
             "JAX or a cipher of its own. minijax.random has 'threefry2x32'."
@@ -281,10 +296,10 @@ def _made(name, seed):
             f"{name} accepts a scalar seed, but was given an array of shape "
             f"{aval.shape} != (). Use minijax.vmap for batching"
         )
-    return seed_key(asarray(np.int64(seed)) if aval is None else seed)
+    return random_seed_impl(asarray(np.int64(seed)) if aval is None else seed)
 
 
-def sampled_dtype(name, dtype, default, kind, words):
+def sample_dtype(name, dtype, default, kind, words):
     """Return the dtype that a sampler was asked for.
 
     Raises:
@@ -296,13 +311,13 @@ def sampled_dtype(name, dtype, default, kind, words):
     return dtype
 
 
-def shape_asked(shape):
+def canonicalize_sample_shape(shape):
     """Return the shape that a sampler was asked for, as a tuple.
 
     Raises:
       TypeError: if a size is no integer, or negative.
     """
-    sizes = as_shape(shape)
+    sizes = canonicalize_shape(shape)
     if any(size < 0 for size in sizes):
         raise TypeError(
             "Only non-negative indices are allowed when broadcasting static shapes, "
@@ -313,7 +328,7 @@ def shape_asked(shape):
 
 def float_dtype(name, dtype):
     """Return the dtype of a sampler of floats."""
-    return sampled_dtype(name, dtype, float, np.floating, "a float dtype")
+    return sample_dtype(name, dtype, float, np.floating, "a float dtype")
 
 
 def _like(keys, raw):
@@ -321,7 +336,7 @@ def _like(keys, raw):
 
 
 @partial(jit, inline=True)
-def seed_key(seed):
+def random_seed_impl(seed):
     """Return the key of a seed."""
     return random_seed_p.bind(seed, impl="fry")[0]
 
@@ -333,7 +348,7 @@ def fold_key(keys, data):
 
 
 @partial(jit, inline=True, static_argnums=1)
-def split_keys(keys, shape):
+def random_split_impl(keys, shape):
     """Return, for each key, an array of new ones."""
     return random_split_p.bind(keys, shape=shape)[0]
 
@@ -348,8 +363,8 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Reference: ``jax.random.split``.
     """
     key, raw = check_one_key("split", key)
-    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
-    return _like(split_keys(key, shape), raw)
+    shape = canonicalize_sample_shape(tuple(num) if isinstance(num, Sequence) else num)
+    return _like(random_split_impl(key, shape), raw)
 
 
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
@@ -439,36 +454,36 @@ def key_impl(keys: ArrayLike) -> str:
 
 # The columns of the primitives of keys: derivatives, batches, kernels.
 
-WORD = np.dtype(np.uint32)
+KEY_WORD = np.dtype(np.uint32)
 carriers[KEY] = np.dtype(np.uint64)
 
 
-def halves(keys):
+def key_word_views(keys):
     """Return the views of the first and of the second words of keys."""
     if not isinstance(keys.source, Buffer):
-        raise NoKernel("a key that is part of the text")
+        raise UnsupportedKernel("a key that is part of the text")
     strides = [2 * stride for stride in keys.strides]
-    words = keys._replace(dtype=WORD, strides=tuple(strides))
+    words = keys._replace(dtype=KEY_WORD, strides=tuple(strides))
     return [words._replace(offset=2 * keys.offset + n) for n in (0, 1)]
 
 
 def enciphering(k, lowering, keys, size):
     """Write the nodes of two words for each key and each number below `size`."""
-    key = [k.load(half) for half in halves(keys)]
+    key = [k.load(half) for half in key_word_views(keys)]
     number = k.index(len(keys.shape))
-    low, high = k.convert(number, WORD), k.number(0, key[0])
+    low, high = k.convert(number, KEY_WORD), k.number(0, key[0])
     if size > 2**32:
-        high = k.convert(k.shift_right(number, 32), WORD)
+        high = k.convert(k.shift_right(number, 32), KEY_WORD)
     return threefry2x32(k.apply, key, (high, low))
 
 
 def lower_bits(lowering, eqn, keys):
     """Add one kernel for random numbers, which others can be fused into."""
     out = lowering.allocate(eqn.outvars[0].aval)
-    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
+    flat = reshape_view(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_bits", flat.shape)
     first, second = enciphering(k, lowering, keys, size)
-    lowering.run(k, (flat, joined(k, first, second, out.dtype)))
+    lowering.run(k, (flat, join_words(k, first, second, out.dtype)))
     return [out]
 
 
@@ -477,10 +492,10 @@ def _key_of(number):
     return random_wrap_p.bind(words, impl="fry")[0]
 
 
-fillers[KEY] = _key_of
+constant_makers[KEY] = _key_of
 
 
-def joined(k, first, second, dtype):
+def join_words(k, first, second, dtype):
     """Write the node of a random number of some width, made of two words."""
     if dtype.itemsize < 8:
         return k.convert(k.xor(first, second), dtype)
@@ -491,7 +506,7 @@ def joined(k, first, second, dtype):
 def lower_split(lowering, eqn, keys):
     """Add one kernel that stores the two words of each new key."""
     out = lowering.allocate(eqn.outvars[0].aval)
-    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
+    flat = reshape_view(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_split", flat.shape)
     words = enciphering(k, lowering, keys, size)
     return store_keys(lowering, k, words, out, flat)
@@ -499,7 +514,7 @@ def lower_split(lowering, eqn, keys):
 
 def store_keys(lowering, k, words, out, flat):
     """Add the kernel that stores the two words of each key; return the keys."""
-    for half, word in zip(halves(flat), words):
+    for half, word in zip(key_word_views(flat), words):
         k.store(half, word)
     lowering.steps.append(Launch(*k.kernel()))
     return [out]
@@ -508,7 +523,7 @@ def store_keys(lowering, k, words, out, flat):
 def lower_fold_in(lowering, eqn, keys, data):
     """Add the kernel that enciphers one number under each key."""
     k = KernelBuilder("random_fold_in", eqn.outvars[0].aval.shape)
-    key, low = [k.load(half) for half in halves(keys)], k.load(data)
+    key, low = [k.load(half) for half in key_word_views(keys)], k.load(data)
     words = threefry2x32(k.apply, key, (k.number(0, low), low))
     out = lowering.allocate(eqn.outvars[0].aval)
     return store_keys(lowering, k, words, out, out)
@@ -519,14 +534,14 @@ def lower_seed(lowering, eqn, seeds):
     k = KernelBuilder("random_seed", seeds.shape)
     seed = k.load(seeds)
     high = k.shift_right(seed, 32) if seeds.dtype.itemsize == 8 else k.number(0, seed)
-    words = [k.convert(word, WORD) for word in (high, seed)]
+    words = [k.convert(word, KEY_WORD) for word in (high, seed)]
     out = lowering.allocate(eqn.outvars[0].aval)
     return store_keys(lowering, k, words, out, out)
 
 
 def lower_unwrap(lowering, eqn, keys):
     """Return the view of keys as words: one axis more."""
-    first, _ = halves(keys)
+    first, _ = key_word_views(keys)
     return [first.replace((*keys.shape, 2), (*first.strides, 1))]
 
 
@@ -549,7 +564,7 @@ PRIMITIVES = (
     random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p,
     random_bits_p, random_clone_p,
 )  # fmt: skip
-jvp_rules.update({p: constant_rule(p) for p in PRIMITIVES})
+jvp_rules.update({p: defjvp_zero(p) for p in PRIMITIVES})
 python_rules.update(dict.fromkeys(PRIMITIVES, write_evaluation))
 transpose_rules.reasons.update(
     dict.fromkeys(PRIMITIVES, "Keys and bits have no cotangents, for they do not vary.")
@@ -560,14 +575,14 @@ def _in_front(primitive):
     """Return the vmap rule of a primitive that keeps the axes of its operand first."""
 
     def rule(axis, args, dims, **params):
-        check_example(primitive, args, dims, **params)
-        x = move_axis(args[0], dims[0], 0)
+        check_unbatched_shapes(primitive, args, dims, **params)
+        x = move_one_axis(args[0], dims[0], 0)
         return primitive.bind(x, **params), [0]
 
     return rule
 
 
-vmap_rules.update({p: elementwise_rule(p) for p in (random_seed_p, random_fold_in_p)})
+vmap_rules.update({p: vectorized_rule(p) for p in (random_seed_p, random_fold_in_p)})
 vmap_rules.update({p: _in_front(p) for p in PRIMITIVES if p not in vmap_rules})
 kernel_rules.update({
     random_seed_p: lower_seed, random_wrap_p: lower_wrap, random_unwrap_p: lower_unwrap,
@@ -580,7 +595,7 @@ kernel_rules.update({
 
 
 @partial(jit, inline=True, static_argnums=(1, 2))
-def bits_of_key(key, bit_width, shape):
+def random_bits(key, bit_width, shape):
     """Return unsigned integers, each bit of which is random."""
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)[0]
 
@@ -588,7 +603,7 @@ def bits_of_key(key, bit_width, shape):
 def unit_floats(key, shape, dtype):
     """Return floats in [0, 1): those in [1, 2) with a random mantissa, less 1."""
     width, mantissa = dtype.itemsize * 8, finfo(dtype).nmant
-    random = bits_of_key(key, 8 if mantissa < 8 else width, shape)
+    random = random_bits(key, 8 if mantissa < 8 else width, shape)
     random = lax.convert_element_type(random, f"uint{width}")
     places = (8 if mantissa < 8 else width) - mantissa
     one = np.ones((), dtype).view(random.dtype)
@@ -606,8 +621,8 @@ def bits(
     refuse_sharding("bits", out_sharding)
     key, _ = check_one_key("bits", key)
     words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
-    dtype = sampled_dtype("bits", dtype, default, np.unsignedinteger, words)
-    return bits_of_key(key, dtype.itemsize * 8, shape_asked(shape))
+    dtype = sample_dtype("bits", dtype, default, np.unsignedinteger, words)
+    return random_bits(key, dtype.itemsize * 8, canonicalize_sample_shape(shape))
 
 
 def uniform(
@@ -626,7 +641,7 @@ def uniform(
     refuse_sharding("uniform", out_sharding)
     key, _ = check_one_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
-    return _uniform(key, minval, maxval, shape_asked(shape), dtype)
+    return _uniform(key, minval, maxval, canonicalize_sample_shape(shape), dtype)
 
 
 @partial(jit, static_argnums=(3, 4))
@@ -653,15 +668,15 @@ def normal(
     refuse_sharding("normal", out_sharding)
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
-    dtype = sampled_dtype("normal", dtype, float, np.inexact, words)
-    return _normal(key, shape_asked(shape), dtype)
+    dtype = sample_dtype("normal", dtype, float, np.inexact, words)
+    return _normal(key, canonicalize_sample_shape(shape), dtype)
 
 
 @partial(jit, static_argnums=(1, 2))
 def _normal(key, shape, dtype):
     if dtype.kind != "c":
         return _normal_real(key, shape, dtype)
-    real, imag = split_keys(key, (2,))
+    real, imag = random_split_impl(key, (2,))
     part = dtype.type().real.dtype
     real, imag = (_normal_real(k, shape, part).astype(dtype) for k in (real, imag))
     return (real + 1j * imag) / dtype.type(np.sqrt(2))

@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from minijax.core import EvalTrace, watchers
-from minijax.extents import Ending, dynamic_variable
+from minijax.core import EvalTrace, bind_listeners
+from minijax.extents import CallbackContext, context_variable
 
 _LIMIT = 1_000_000  # spans in a file; JAX's has as many
 
@@ -67,9 +67,9 @@ class _Recording:
     def listen(self, hear):
         """Let the interpreter tell of calls in this thread, and in those to come."""
         if self.options.python_tracer_level:
-            there = _nothing in watchers
+            there = _nothing in bind_listeners
             if bool(hear) != there:
-                (watchers.append if hear else watchers.remove)(_nothing)
+                (bind_listeners.append if hear else bind_listeners.remove)(_nothing)
             sys.setprofile(hear)
             threading.setprofile(hear)
 
@@ -182,10 +182,10 @@ def stop_trace() -> None:
     recording.write()
 
 
-_traces = dynamic_variable("traces", None)
+_traces = context_variable("traces", None)
 
 
-class _Taking(Ending):
+class _Taking(CallbackContext):
     """A block during which a trace is taken."""
 
     __slots__ = ("arguments", "recording")

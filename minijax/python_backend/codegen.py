@@ -13,24 +13,24 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ArrayImpl
-from minijax.arrays.numerics import wide
+from minijax.arrays.numerics import sum_accumulator_dtype
 from minijax.core import RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
-from minijax.custom_derivatives.linear_solves import CALLS
+from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.compilation import backends, default_backend, without_waste
+from minijax.jitting.compilation import backends, dce_for_compilation, default_backend
 from minijax.jitting.primitive import jit_p
 from minijax.python_backend.source import (
-    INFIX,
+    INFIX_OPERATORS,
     UFUNCS,
     JaxprScope,
     Names,
-    explain,
-    letters_of,
-    product_text,
-    same_meaning,
-    spelled,
+    add_source_note,
+    dot_general_text,
+    operand_texts,
+    preserves_dtypes,
     to_buffer,
+    var_names,
     write_evaluation,
 )
 
@@ -78,7 +78,7 @@ class PythonWriter(JaxprScope):
         Returns:
           The list of expressions of its results.
         """
-        closed = without_waste(closed)
+        closed = dce_for_compilation(closed)
         self.set_inputs(closed, operands)
         for eqn, dying in zip(closed.eqns, last_uses(closed.jaxpr)):
             write_equation(self, eqn)
@@ -98,7 +98,7 @@ class Emission:
     """
 
     def __init__(self, jaxpr):
-        self.letters, self.names = letters_of(jaxpr), Names()
+        self.letters, self.names = var_names(jaxpr), Names()
         self.functions, self.texts, self.sources = {}, [], {}
 
     def function(self, closed, hint, decorators=()):
@@ -139,7 +139,7 @@ def emit(closed, name="program"):
 # Primitives in Python: those that act on each element.
 
 
-def expression(spell):
+def expression_rule(spell):
     """Return the rule that writes one expression, or else calls the evaluation.
 
     Args:
@@ -161,35 +161,37 @@ def ufunc(name):
     """Return the rule of a primitive that is a universal function of NumPy."""
 
     def spell(writer, eqn, *operands):
-        if same_meaning(name, eqn):
-            return f"np.{name}({', '.join(spelled(eqn, operands))})"
+        if preserves_dtypes(name, eqn):
+            return f"np.{name}({', '.join(operand_texts(eqn, operands))})"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
 def infix(symbol, name):
     """Return the rule of a primitive that is a Python operator."""
 
     def spell(writer, eqn, *operands):
-        if not same_meaning(name, eqn):
+        if not preserves_dtypes(name, eqn):
             return None
         if eqn.invars[0].aval.dtype.kind == "c" and not eqn.outvars[0].aval.shape:
             # NumPy's scalars have code of their own, which may round otherwise.
             return f"np.{name}({', '.join(operands)})"
-        left, right = spelled(eqn, operands)
+        left, right = operand_texts(eqn, operands)
         return f"{left} {symbol} {right}"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
-def add_rules(rules):
+def register_python_rules(rules):
     """Add rules to the table, by the names of primitives of `lax`."""
     for primitive, rule in rules.items():
         python_rules[getattr(lax, f"{primitive}_p")] = rule
 
 
-add_rules({primitive: infix(*names) for primitive, names in INFIX.items()})
-add_rules({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
+register_python_rules(
+    {primitive: infix(*names) for primitive, names in INFIX_OPERATORS.items()}
+)
+register_python_rules({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
 
 
 # Primitives in Python: sums, and products of matrices.
@@ -200,20 +202,20 @@ def reduction(name):
 
     def spell(writer, eqn, x):
         dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
-        enough = wide(dtype)
+        enough = sum_accumulator_dtype(dtype)
         default = enough == dtype and dtype.kind in "fc"
         said = "" if default else f", dtype={writer.dtype(enough)}"
         text = f"np.{name}.reduce({x}, axis={axes}{said})"
         return text if enough == dtype else f"{text}.astype({writer.dtype(dtype)})"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
 python_rules[lax.reduce_sum_p] = reduction("add")
 python_rules[lax.reduce_prod_p] = reduction("multiply")
 
 
-python_rules[lax.dot_general_p] = expression(product_text)
+python_rules[lax.dot_general_p] = expression_rule(dot_general_text)
 
 
 # Primitives in Python: a program inside of a program, as a function that is called.
@@ -228,7 +230,7 @@ def _call(writer, eqn, operands, results):
     writer.line(f"{left}{name}({', '.join(operands)})")
 
 
-for _calls in (jit_p, *CALLS):
+for _calls in (jit_p, *CUSTOM_CALL_PRIMITIVES):
     python_rules[_calls] = _call
 
 
@@ -258,7 +260,7 @@ class PythonProgram:
         try:
             outs = self.function(*map(to_buffer, args))
         except Exception as error:
-            explain(error, self._sources)
+            add_source_note(error, self._sources)
             raise
         pairs, place = zip(outs, self.out_avals), self.placement
         return [ArrayImpl(np.asarray(out), aval, place) for out, aval in pairs]

@@ -6,8 +6,8 @@
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import is_inexact, kind_of
-from minijax.arrays.numerics import wide
+from minijax.arrays.dtypes import dtype_kind, is_inexact
+from minijax.arrays.numerics import sum_accumulator_dtype
 from minijax.arrays.transfer import device_put_p
 from minijax.batching.collectives import (
     all_gather_p,
@@ -22,13 +22,17 @@ from minijax.batching.collectives import (
 from minijax.custom_derivatives.custom_jvp_vjp import custom_lin_p
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.stages import cost_rules
-from minijax.lax.reductions import countable, highest, lowest
-from minijax.python_backend.codegen import add_rules, expression, python_rules
+from minijax.lax.reductions import fits_index_dtype, max_of_dtype, min_of_dtype
+from minijax.python_backend.codegen import (
+    expression_rule,
+    python_rules,
+    register_python_rules,
+)
 from minijax.python_backend.source import (
-    number_text,
-    same_meaning,
-    scalar_of,
-    spelled,
+    numpy_scalar_of_literal,
+    operand_texts,
+    preserves_dtypes,
+    python_number_text,
     write_evaluation,
 )
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
@@ -43,12 +47,14 @@ def prefix(symbol, name):
     """Return the rule of a primitive that is an operator in front of its operand."""
 
     def spell(writer, eqn, x):
-        return f"{symbol}{x}" if same_meaning(name, eqn) else None
+        return f"{symbol}{x}" if preserves_dtypes(name, eqn) else None
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
-add_rules({primitive: prefix(*names) for primitive, names in PREFIX.items()})
+register_python_rules(
+    {primitive: prefix(*names) for primitive, names in PREFIX.items()}
+)
 
 
 def _select(writer, eqn, which, *cases):
@@ -56,12 +62,12 @@ def _select(writer, eqn, which, *cases):
     if aval.dtype.kind != "b" or len(cases) != 2:
         return None
     if not aval.shape:
-        which = number_text(eqn.invars[0]) or which
+        which = python_number_text(eqn.invars[0]) or which
         return f"{cases[1]} if {which} else {cases[0]}"
     return f"np.where({which}, {cases[1]}, {cases[0]})"
 
 
-python_rules[lax.select_n_p] = expression(_select)
+python_rules[lax.select_n_p] = expression_rule(_select)
 
 
 def of_floats(template, bits=16):
@@ -72,7 +78,7 @@ def of_floats(template, bits=16):
         if dtype.kind == "f" and dtype.itemsize * 8 >= bits:
             return template.format(*operands)
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
 def _square(writer, eqn, x):
@@ -102,13 +108,13 @@ def _pow(writer, eqn, x, y):
     if base == exponent and may_be_half(eqn.invars[1]):
         return None  # NumPy takes a square root
     if base == exponent:
-        return f"np.power({', '.join(spelled(eqn, [x, y]))})"
+        return f"np.power({', '.join(operand_texts(eqn, [x, y]))})"
     return f"np.power({x}, {y}.astype({writer.dtype(base)}))"
 
 
 def _round(writer, eqn, x):
     even = eqn.params["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
-    return f"np.rint({x})" if even and same_meaning("rint", eqn) else None
+    return f"np.rint({x})" if even and preserves_dtypes("rint", eqn) else None
 
 
 def _convert(writer, eqn, x):
@@ -117,7 +123,7 @@ def _convert(writer, eqn, x):
         return x
     if is_inexact(old) and new.kind in "iu":
         return None
-    if old.char in "dD" and kind_of(new) == "h":
+    if old.char in "dD" and dtype_kind(new) == "h":
         return None  # it is rounded twice
     part = f"{x}.real" if old.kind == "c" and new.kind != "c" else x
     return f"{part}.astype({writer.dtype(new)})"
@@ -127,24 +133,24 @@ def _clamp(writer, eqn, low, x, high):
     return f"np.minimum(np.maximum({x}, {low}), {high})"
 
 
-add_rules({
+register_python_rules({
     "rsqrt": of_floats("1 / np.sqrt({})", bits=32),
     "logistic": of_floats("1 / (1 + np.exp(-{}))", bits=32),
     "rem": of_floats("np.fmod({}, {})"),
     "atan2": of_floats("np.arctan2({}, {})"),
-    "real": expression(lambda writer, eqn, x: f"{x}.real"),
-    "imag": expression(lambda writer, eqn, x: f"{x}.imag"),
-    "copy": expression(lambda writer, eqn, x: f"{x}.copy()"),
-    "square": expression(_square), "integer_pow": expression(_integer_pow),
-    "pow": expression(_pow), "round": expression(_round),
-    "convert_element_type": expression(_convert), "clamp": expression(_clamp),
+    "real": expression_rule(lambda writer, eqn, x: f"{x}.real"),
+    "imag": expression_rule(lambda writer, eqn, x: f"{x}.imag"),
+    "copy": expression_rule(lambda writer, eqn, x: f"{x}.copy()"),
+    "square": expression_rule(_square), "integer_pow": expression_rule(_integer_pow),
+    "pow": expression_rule(_pow), "round": expression_rule(_round),
+    "convert_element_type": expression_rule(_convert), "clamp": expression_rule(_clamp),
 })  # fmt: skip
 
-CALLED = """
+NUMPY_CALLS = """
     sign erf erfc erf_inv lgamma digamma complex shift_left shift_right_logical
     shift_right_arithmetic population_count clz reduce_precision nextafter
 """.split()
-add_rules(dict.fromkeys(CALLED, write_evaluation))
+register_python_rules(dict.fromkeys(NUMPY_CALLS, write_evaluation))
 
 
 # Primitives in Python: those that rearrange, cut and fold arrays.
@@ -164,28 +170,28 @@ def _slice(writer, eqn, x):
     return f"{x}[{', '.join(cuts)}]" if shape else x
 
 
-def numbered(text, aval):
+def scalar_element_text(text, aval):
     """Return the expression of an array as that of a scalar, if it has no axes."""
     return text if aval.shape else f"{text}[()]"
 
 
 def _reshape(writer, eqn, x):
     aval = eqn.outvars[0].aval
-    return numbered(f"{x}.reshape({aval.shape})", aval)
+    return scalar_element_text(f"{x}.reshape({aval.shape})", aval)
 
 
-python_rules[lax.slice_p] = expression(_slice)
-python_rules[lax.reshape_p] = expression(_reshape)
+python_rules[lax.slice_p] = expression_rule(_slice)
+python_rules[lax.reshape_p] = expression_rule(_reshape)
 
 
-def everywhere(scalar, shape):
+def unchecked_broadcast_to(scalar, shape):
     """Return a scalar broadcast to a shape, as `numpy.broadcast_to` with no checks."""
     return np.ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
 
 def filled(writer, literal, shape):
     """Return the name of an array that is one number everywhere, in no memory."""
-    scalar = scalar_of(literal)
+    scalar = numpy_scalar_of_literal(literal)
     kind = literal.aval.update(shape=shape).str_short()
     hint, said = f"all_{scalar!s}".replace("-", "m"), f"{scalar!s} everywhere, {kind}"
     value = np.broadcast_to(scalar, shape)
@@ -199,7 +205,9 @@ def _broadcast(writer, eqn, x):
     if isinstance(eqn.invars[0], Literal):
         return filled(writer, eqn.invars[0], new)
     if not old and eqn.invars[0].aval.dtype.kind != "V":
-        function = writer.constant(everywhere, "everywhere", "fills a shape")
+        function = writer.constant(
+            unchecked_broadcast_to, "everywhere", "fills a shape"
+        )
         return f"{function}({x}, {new})"
     sizes = [1] * len(new)
     for place, size in zip(eqn.params["broadcast_dimensions"], old):
@@ -219,7 +227,9 @@ def _transpose(writer, eqn, x):
 
 def _squeeze(writer, eqn, x):
     axes = eqn.params["dimensions"]
-    return numbered(f"{x}.squeeze({axes})", eqn.outvars[0].aval) if axes else x
+    return (
+        scalar_element_text(f"{x}.squeeze({axes})", eqn.outvars[0].aval) if axes else x
+    )
 
 
 def _rev(writer, eqn, x):
@@ -243,7 +253,9 @@ REARRANGED = {
     "broadcast_in_dim": _broadcast, "transpose": _transpose, "squeeze": _squeeze,
     "rev": _rev, "concatenate": _concatenate, "iota": _iota,
 }  # fmt: skip
-add_rules({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
+register_python_rules(
+    {primitive: expression_rule(spell) for primitive, spell in REARRANGED.items()}
+)
 
 
 for _same in (optimization_barrier_p, name_p, device_put_p):
@@ -265,7 +277,7 @@ def extreme(name, end):
             first = writer.constant(first, end.__name__)
         return f"np.{name}.reduce({x}, axis={eqn.params['axes']}, initial={first})"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
 def place(name):
@@ -274,13 +286,13 @@ def place(name):
     def spell(writer, eqn, x):
         aval, [axis] = eqn.invars[0].aval, eqn.params["axes"]
         dtype = aval.dtype
-        if not countable(aval.shape[axis], eqn.params["index_dtype"]):
+        if not fits_index_dtype(aval.shape[axis], eqn.params["index_dtype"]):
             return None  # the evaluation says why
-        x = x if wide(dtype) == dtype else f"{x}.astype(np.float32)"
+        x = x if sum_accumulator_dtype(dtype) == dtype else f"{x}.astype(np.float32)"
         index = writer.dtype(eqn.params["index_dtype"])
         return f"np.{name}({x}, {axis}).astype({index})"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
 def bitwise(name):
@@ -289,32 +301,35 @@ def bitwise(name):
     def spell(writer, eqn, x):
         return f"np.bitwise_{name}.reduce({x}, axis={eqn.params['axes']})"
 
-    return expression(spell)
+    return expression_rule(spell)
 
 
-add_rules({f"reduce_{name}": bitwise(name) for name in ("and", "or", "xor")})
-add_rules({
-    "reduce_max": extreme("maximum", lowest), "reduce_min": extreme("minimum", highest),
+register_python_rules(
+    {f"reduce_{name}": bitwise(name) for name in ("and", "or", "xor")}
+)
+register_python_rules({
+    "reduce_max": extreme("maximum", min_of_dtype),
+    "reduce_min": extreme("minimum", max_of_dtype),
     "argmax": place("argmax"), "argmin": place("argmin"),
 })  # fmt: skip
 FOLDED_BY_CALL = """
     pad bitcast_convert_type cumsum cumprod cummax cummin cumlogsumexp
 """.split()
-add_rules(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
+register_python_rules(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
 
 
-GONE = "Its axis is gone when a program runs: vmap has answered it."
+AXIS_NOT_BOUND_REASON = "Its axis is gone when a program runs: vmap has answered it."
 COLLECTIVES: list = [
     psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p,
     axis_index_p,
 ]  # fmt: skip
-python_rules.reasons.update(dict.fromkeys(COLLECTIVES, GONE))
+python_rules.reasons.update(dict.fromkeys(COLLECTIVES, AXIS_NOT_BOUND_REASON))
 
 
 # A program written in place: its equations in the lines of another one.
 
 
-def hand_over(writer, closed, values, names):
+def assign_outputs(writer, closed, values, names):
     """Give names to results of a program in place, and forget those it gave them.
 
     Args:
@@ -329,7 +344,7 @@ def hand_over(writer, closed, values, names):
     writer.forget(value for value in values if value in own.difference(names))
 
 
-def write_into(writer, closed, operands, names):
+def inline_jaxpr_into(writer, closed, operands, names):
     """Write a program in place, and leave its results under given names.
 
     Args:
@@ -341,7 +356,7 @@ def write_into(writer, closed, operands, names):
     made, pairs = _made(closed), zip(closed.outvars, names)
     promised = {var: name for var, name in pairs if var in made and name != "_"}
     writer.promised.update(promised)
-    hand_over(writer, closed, writer.inline(closed, operands), names)
+    assign_outputs(writer, closed, writer.inline(closed, operands), names)
 
 
 def _made(closed):

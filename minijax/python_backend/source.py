@@ -16,24 +16,30 @@ from math import prod
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asbuffer, computations
-from minijax.arrays.dtypes import short_name
-from minijax.arrays.numerics import LONG_SUM, free_axes, product, sizes, wide
+from minijax.arrays.array import ArrayImpl, asbuffer, eval_rules
+from minijax.arrays.dtypes import short_dtype_name
+from minijax.arrays.numerics import (
+    BLOCKED_SUM_SIZES,
+    lhs_free_axes,
+    matmul_impl,
+    sizes_of_axes,
+    sum_accumulator_dtype,
+)
 from minijax.core import EvalTrace, impl_rules, set_current_trace
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jaxprs.pretty_printer import Writing, shared_jaxprs, write_jaxpr
+from minijax.jaxprs.pretty_printer import PrintContext, pp_jaxpr, shared_jaxprs
 
 # Python source that is being written: names, comments, lines.
 
 RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np", "_"])
 
 
-def letters_of(jaxpr):
+def var_names(jaxpr):
     """Return the names that variables have where a jaxpr is printed."""
     shared = shared_jaxprs(jaxpr)
-    writing = Writing(jaxpr, shared)
+    writing = PrintContext(jaxpr, shared)
     for each in [*shared, jaxpr]:
-        write_jaxpr(each, writing)
+        pp_jaxpr(each, writing)
     return writing.names
 
 
@@ -147,7 +153,7 @@ def function_from_text(name, text, namespace):
     return function, file
 
 
-def explain(error, sources):
+def add_source_note(error, sources):
     """Add to an error the line of the user on whose behalf it happened.
 
     Args:
@@ -162,7 +168,7 @@ def explain(error, sources):
         frame = frame.tb_next
 
 
-def scalar_of(literal):
+def numpy_scalar_of_literal(literal):
     """Return the value of a literal as a NumPy scalar of its dtype."""
     return np.asarray(literal.val).astype(literal.aval.dtype)[()]
 
@@ -200,8 +206,8 @@ class Scope(Lines):
 
     def scalar(self, literal):
         """Return the name of a literal's value with its dtype."""
-        value = scalar_of(literal)
-        dtype = short_name(value.dtype)
+        value = numpy_scalar_of_literal(literal)
+        dtype = short_dtype_name(value.dtype)
         hint = f"{dtype}_{value!s}".replace("-", "m")
         key = dtype, value.tobytes()
         return self.constant(value, hint, f"{value!s} of type {dtype}", key)
@@ -291,29 +297,29 @@ class JaxprScope(Scope):
 # Primitives that have no Python of their own, as functions on buffers.
 
 
-def evaluation(primitive, in_avals, out_avals):
+def bind_impl(primitive, in_avals, out_avals):
     """Return a function of buffers and parameters that evaluates a primitive.
 
     Args:
-      primitive: a `Primitive` with an entry in `computations`, or a rule in
+      primitive: a `Primitive` with an entry in `eval_rules`, or a rule in
         `impl_rules`.
       in_avals, out_avals: types of its operands and results.
 
     Returns:
       A function that returns the one result, or else a list of results.
     """
-    compute = computations.get(primitive) or computation_by_impl(primitive, in_avals)
+    compute = eval_rules.get(primitive) or computation_by_impl(primitive, in_avals)
 
     def evaluate(*buffers, **params):
         results = compute(np, *buffers, **params)
         results = results if isinstance(results, list) else [results]
-        results = list(map(exactly, results, out_avals))
+        results = list(map(result_buffer_of_type, results, out_avals))
         return results[0] if len(results) == 1 else results
 
     return evaluate
 
 
-def exactly(result, aval):
+def result_buffer_of_type(result, aval):
     """Return a result as a buffer of the dtype of `aval`, or a scalar without axes."""
     buffer = np.asarray(result, aval.dtype)
     return buffer if aval.shape else buffer[()]
@@ -341,7 +347,7 @@ def write_evaluation(writer, eqn, operands, results):
     avals = [tuple(atom.aval for atom in atoms) for atoms in (eqn.invars, eqn.outvars)]
     key, made = (eqn.primitive, *avals), writer.evaluations
     if key not in made:
-        made[key] = evaluation(*key)
+        made[key] = bind_impl(*key)
     name = eqn.primitive.name
     function = writer.constant(made[key], name, f"evaluates the primitive {name}")
     params = [f"{k}={spell_param(writer, v)}" for k, v in eqn.params.items()]
@@ -349,12 +355,12 @@ def write_evaluation(writer, eqn, operands, results):
     writer.line(f"{', '.join(results)} = {call}" if results else call)
 
 
-SPELLED = bool, int, float, str, type(None)
+LITERAL_TYPES = bool, int, float, str, type(None)
 
 
 def spell_param(writer, value):
     """Return an expression for a parameter of an equation."""
-    if type(value) in SPELLED and repr(value) not in ("inf", "-inf", "nan"):
+    if type(value) in LITERAL_TYPES and repr(value) not in ("inf", "-inf", "nan"):
         return repr(value)
     if type(value) is tuple:
         parts = [spell_param(writer, part) for part in value]
@@ -367,12 +373,12 @@ def spell_param(writer, value):
 # How operations and numbers are spelled in NumPy, and where that means the same.
 
 
-def number_text(atom):
+def python_number_text(atom):
     """Return a literal as Python writes the number, or None if it needs its dtype.
 
     NumPy gives a Python number the dtype of the operand beside it.
     """
-    scalar = scalar_of(atom) if isinstance(atom, Literal) else None
+    scalar = numpy_scalar_of_literal(atom) if isinstance(atom, Literal) else None
     if scalar is None or scalar.dtype.kind not in "biuf" or not np.isfinite(scalar):
         return None
     text, kind = str(scalar), type(scalar.item())
@@ -380,11 +386,11 @@ def number_text(atom):
     return text if same else None
 
 
-def spelled(eqn, operands):
+def operand_texts(eqn, operands):
     """Return operands, with literals as plain numbers unless there is nothing else."""
     if all(isinstance(atom, Literal) for atom in eqn.invars):
         return operands
-    return [number_text(atom) or x for atom, x in zip(eqn.invars, operands)]
+    return [python_number_text(atom) or x for atom, x in zip(eqn.invars, operands)]
 
 
 LOSING = "divide", "expm1", "log1p"  # infinities, zeros, digits of complex numbers
@@ -401,12 +407,12 @@ def means(name, *dtypes):
         return False
 
 
-def same_meaning(name, eqn):
+def preserves_dtypes(name, eqn):
     """Return whether a function of NumPy has the dtypes of an equation."""
     return means(name, *[atom.aval.dtype for atom in [*eqn.invars, *eqn.outvars]])
 
 
-INFIX = {
+INFIX_OPERATORS = {
     "add": ("+", "add"), "sub": ("-", "subtract"), "mul": ("*", "multiply"),
     "add_any": ("+", "add"), "div": ("/", "divide"),
     "eq": ("==", "equal"), "ne": ("!=", "not_equal"), "lt": ("<", "less"),
@@ -430,7 +436,7 @@ def arranged(writer, x, aval, order, dtype, shape):
         x = f"{x}.transpose({(*order,)})"
     if aval.dtype != dtype:
         x = f"{x}.astype({writer.dtype(dtype)})"
-    return x if sizes(aval.shape, order) == shape else f"{x}.reshape({shape})"
+    return x if sizes_of_axes(aval.shape, order) == shape else f"{x}.reshape({shape})"
 
 
 def product_axes(lhs, rhs, dimension_numbers):
@@ -440,27 +446,29 @@ def product_axes(lhs, rhs, dimension_numbers):
     that are summed, and of columns.
     """
     (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = dimension_numbers
-    rows = free_axes(lhs.ndim, lhs_summed, lhs_batch)
-    columns = free_axes(rhs.ndim, rhs_summed, rhs_batch)
+    rows = lhs_free_axes(lhs.ndim, lhs_summed, lhs_batch)
+    columns = lhs_free_axes(rhs.ndim, rhs_summed, rhs_batch)
     orders = (*lhs_batch, *rows, *lhs_summed), (*rhs_batch, *rhs_summed, *columns)
     merged = (lhs, rows), (lhs, lhs_summed), (rhs, columns)
-    counts = [prod(sizes(aval.shape, axes)) for aval, axes in merged]
-    return orders, sizes(lhs.shape, lhs_batch), counts
+    counts = [prod(sizes_of_axes(aval.shape, axes)) for aval, axes in merged]
+    return orders, sizes_of_axes(lhs.shape, lhs_batch), counts
 
 
-def product_text(writer, eqn, x, y):
+def dot_general_text(writer, eqn, x, y):
     """Return the expression of a product of matrices, a `dot_general`."""
     lhs, rhs, out = [atom.aval for atom in [*eqn.invars, *eqn.outvars]]
     orders, batch, counts = product_axes(lhs, rhs, eqn.params["dimension_numbers"])
     rows, summed, columns = counts
     preferred = eqn.params["preferred_element_type"]
-    dtype = wide(preferred or np.result_type(lhs.dtype, rhs.dtype))
+    dtype = sum_accumulator_dtype(preferred or np.result_type(lhs.dtype, rhs.dtype))
     left = arranged(writer, x, lhs, orders[0], dtype, (*batch, rows, summed))
     right = arranged(writer, y, rhs, orders[1], dtype, (*batch, summed, columns))
     text = f"{left} @ {right}"
-    if summed >= LONG_SUM:
+    if summed >= BLOCKED_SUM_SIZES:
         said = "multiplies matrices, in blocks if sums are long"
-        text = f"{writer.constant(product, 'product', said)}(np, {left}, {right})"
+        text = (
+            f"{writer.constant(matmul_impl, 'matmul_impl', said)}(np, {left}, {right})"
+        )
     if not out.shape:
         text = f"({text})[0, 0]"
     elif out.shape != (*batch, rows, columns):

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.arrays.array import typeof
-from minijax.forward_mode.jvp import jvp_flat
+from minijax.forward_mode.jvp import jvp_flat_fun
 from minijax.pytrees.argument_checks import (
     CallChecks,
     check_callable,
-    check_sequences,
-    dense_tangent,
-    direction,
+    check_primals_and_tangents,
+    instantiate_tangent,
     positional_names,
     resolve_argnums,
+    tangent_leaf,
 )
-from minijax.pytrees.registry import differences, keystr
+from minijax.pytrees.registry import keystr, structure_differences
 from minijax.pytrees.tree_util import (
     tree_flatten,
     tree_leaves_with_path,
@@ -187,7 +187,7 @@ def flatten_like(treedef, tree, given, expected, error=ValueError):
     leaves, actual = tree_flatten(tree)
     if actual == treedef:
         return leaves
-    lines = "\n  ".join(differences(treedef, tree, exact=True, name=given))
+    lines = "\n  ".join(structure_differences(treedef, tree, exact=True, name=given))
     wanted = f"the tree structure of {expected}, {treedef}"
     raise error(f"{given} must have {wanted}, but got {actual}:\n  {lines}")
 
@@ -218,12 +218,14 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
     Reference: ``jax.jvp``.
     """
     check_callable(fun)
-    check_sequences(primals, tangents)
+    check_primals_and_tangents(primals, tangents)
     call = FlatCall("jvp", fun, primals, has_aux=has_aux)
     structure = tree_structure(primals)
     given = flatten_like(structure, tangents, "tangents", "primals", TypeError)
-    directions = [direction(call, i, tangent) for i, tangent in enumerate(given)]
-    values, slopes = jvp_flat(call, call.leaves, directions)
-    slopes = [dense_tangent(x, t) for x, t in zip(values[: call.num_outs], slopes)]
+    directions = [tangent_leaf(call, i, tangent) for i, tangent in enumerate(given)]
+    values, slopes = jvp_flat_fun(call, call.leaves, directions)
+    slopes = [
+        instantiate_tangent(x, t) for x, t in zip(values[: call.num_outs], slopes)
+    ]
     results = call.output(values), call.output(slopes)
     return (*results, call.aux(values)) if has_aux else results

@@ -11,8 +11,8 @@ import inspect
 import numpy as np
 
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import float0, is_in_force, tangent_dtype
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.dtypes import float0, is_canonical_dtype, tangent_dtype_of_primal
+from minijax.arrays.numerics import operator_index
 from minijax.lax import broadcast_in_dim
 from minijax.lax.arithmetic import astype
 from minijax.numpy.operands import as_array
@@ -48,7 +48,7 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
     """
     positions = []
     for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
-        position = as_integer(argnum, f"argnums of {name}")
+        position = operator_index(argnum, f"argnums of {name}")
         if position >= num_args:
             raise error(
                 f"{name}: differentiating with respect to argnums={argnums} requires "
@@ -115,7 +115,7 @@ class CallChecks:
         )
 
 
-def check_sequences(primals, tangents):
+def check_primals_and_tangents(primals, tangents):
     """Raise a TypeError unless both are tuples or lists, one entry for an argument."""
     if not (isinstance(primals, (tuple, list)) and isinstance(tangents, (tuple, list))):
         raise TypeError(
@@ -125,10 +125,10 @@ def check_sequences(primals, tangents):
         )
 
 
-def direction(call, i, tangent):
+def tangent_leaf(call, i, tangent):
     """Return the tangent of leaf `i` if it fits: None for integers, which stay put."""
     primal, given = call.avals[i], _tangent_aval(call, i, tangent)
-    expected = tangent_dtype(primal.dtype)
+    expected = tangent_dtype_of_primal(primal.dtype)
     if given.dtype != expected:
         raise TypeError(
             f"jvp: the primal {call.name_of(i)} has dtype {primal.dtype.name}, so its "
@@ -166,7 +166,7 @@ def _advice(expected):
     )
 
 
-def dense_tangent(primal, tangent):
+def instantiate_tangent(primal, tangent):
     """Return a tangent as an array: zeros of the right kind where it is None.
 
     Args:
@@ -178,10 +178,10 @@ def dense_tangent(primal, tangent):
 
 def zeros_of_tangent(aval):
     """Return the zero tangent of a primal with the given abstract value."""
-    dtype = tangent_dtype(aval.dtype)
+    dtype = tangent_dtype_of_primal(aval.dtype)
     if dtype == float0:
         return np.zeros(aval.shape, float0)
-    if is_in_force(dtype):
+    if is_canonical_dtype(dtype):
         zero = np.zeros((), dtype)
         array = as_array(zero.item() if aval.weak_type else zero)
     else:  # NumPy's zero would be narrowed on its way in

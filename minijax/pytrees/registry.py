@@ -338,7 +338,7 @@ class NoEquality(ValueError):
     """The metadata of two nodes cannot be compared."""
 
 
-class Outline:
+class TreeStructure:
     """What is compared, hashed and printed: a kind, its aux, and the same of children.
 
     Attributes:
@@ -349,7 +349,7 @@ class Outline:
     __slots__ = ()
 
     def __eq__(self, other):
-        if not isinstance(other, Outline):
+        if not isinstance(other, TreeStructure):
             return NotImplemented
         mine = (self.kind, self.aux, self._children)
         try:
@@ -439,7 +439,7 @@ def _difference_here(treedef, kind, tree):
     return None
 
 
-def differences(treedef, tree, exact=False, name="", path=()):
+def structure_differences(treedef, tree, exact=False, name="", path=()):
     """Return the places where `tree` departs from a structure, as lines of text.
 
     Args:
@@ -461,11 +461,11 @@ def differences(treedef, tree, exact=False, name="", path=()):
         return [f"at {place}: expected {difference}"]
     found = []
     for inner, (key, child) in zip(treedef.children(), kind.keyed_children(tree)):
-        found += differences(inner, child, exact, name, (*path, key))
+        found += structure_differences(inner, child, exact, name, (*path, key))
     return found
 
 
-def fits(treedef, tree, found):
+def match_prefix(treedef, tree, found):
     """Append to `found` what is at the leaves; return whether `tree` fits."""
     if treedef.kind is None:
         found.append(tree)
@@ -477,7 +477,7 @@ def fits(treedef, tree, found):
     if aux != treedef.aux or len(children) != len(treedef.children()):
         return False
     pairs = zip(treedef.children(), children)
-    return all(fits(inner, child, found) for inner, child in pairs)
+    return all(match_prefix(inner, child, found) for inner, child in pairs)
 
 
 def subtrees(caller, treedef, tree):

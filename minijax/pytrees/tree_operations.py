@@ -22,17 +22,17 @@ import numpy as np
 from minijax import lax
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl, typeof
-from minijax.arrays.devices import completions
+from minijax.arrays.devices import sharding_converters
 from minijax.core import Array
-from minijax.errors import present, presents
+from minijax.errors import format_for_user, presents_own_errors
 from minijax.lax.reductions import promote_types
 from minijax.pytrees.registry import (
     GetAttrKey,
     _promising,
-    differences,
     node_kind,
     node_kinds,
     register_pytree_node,
+    structure_differences,
     subtrees,
 )
 from minijax.pytrees.tree_util import (
@@ -372,7 +372,7 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     return [leaf for leaf, part in zip(leaves, parts) for _ in tree_leaves(part)]
 
 
-def kept_promises(tree):
+def resolve_promises(tree):
     """Return a tree in which a container that promises an array is that array."""
 
     def keep(x):
@@ -610,7 +610,7 @@ def flatten_axes(what, axes, tree):
         tree = tree.unflatten([_Leaf()] * tree.num_leaves)
     raise ValueError(
         f"{what} has to be a tree prefix of the values that it speaks of:\n  "
-        + "\n  ".join(differences(prefix, tree, name=what.split()[-1]))
+        + "\n  ".join(structure_differences(prefix, tree, name=what.split()[-1]))
     )
 
 
@@ -749,10 +749,10 @@ def device_put(
 
 
 def _completed(where):
-    if type(where) not in completions:
+    if type(where) not in sharding_converters:
         return where
     try:
-        return completions[type(where)]("device_put", where)
+        return sharding_converters[type(where)]("device_put", where)
     except RuntimeError as error:  # in JAX it is a ValueError here
         raise ValueError(str(error)) from None
 
@@ -784,10 +784,10 @@ def device_get(x: Any) -> Any:
 
     Reference: ``jax.device_get``.
     """
-    return tree_map(transfer.device_get, x)
+    return tree_map(transfer.device_get_leaf, x)
 
 
-@presents
+@presents_own_errors
 def block_until_ready(x: Any) -> Any:
     """Return a tree when the numbers of all its arrays are there.
 
@@ -802,5 +802,5 @@ def block_until_ready(x: Any) -> Any:
                 leaf.placement.device.wait(leaf._buffer)
         return x
     except Exception as error:
-        present(error)
+        format_for_user(error)
         raise

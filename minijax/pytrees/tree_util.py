@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.pytrees.registry import (
-    Outline,
-    differences,
-    fits,
+    TreeStructure,
+    match_prefix,
     node_kind,
     node_kinds,
+    structure_differences,
     subtrees,
 )
 
@@ -31,7 +31,7 @@ def _unflatten(treedef, leaves):
     return treedef.kind.unflatten(treedef.aux, children)
 
 
-class PyTreeDef(Outline):
+class PyTreeDef(TreeStructure):
     """The structure of a tree: everything about it but the leaves.
 
     Attributes:
@@ -68,8 +68,8 @@ class PyTreeDef(Outline):
           ValueError: if `tree` does not begin with this structure.
         """
         found = []
-        if not fits(self, tree, found):
-            lines = "\n  ".join(differences(self, tree))
+        if not match_prefix(self, tree, found):
+            lines = "\n  ".join(structure_differences(self, tree))
             raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
         return found
 

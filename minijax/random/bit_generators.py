@@ -20,13 +20,13 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import FLOAT, INT, check_kind, refuse_sharding
+from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind, refuse_sharding
 from minijax.callbacks.callback import io_callback
 from minijax.core import Array
 from minijax.jaxprs.types import ShapeDtypeStruct
 from minijax.jitting.api import jit
 from minijax.lax.composites import mulhi
-from minijax.numpy.shapes import as_shape
+from minijax.numpy.shapes import canonicalize_shape
 from minijax.prng.keys import threefry2x32
 from minijax.typing import ArrayLike
 
@@ -72,7 +72,7 @@ def rng_bit_generator(
     Reference: ``jax.lax.rng_bit_generator``.
     """
     refuse_sharding("rng_bit_generator", out_sharding)
-    dtype, shape = canonicalize_dtype(dtype), as_shape(shape)
+    dtype, shape = canonicalize_dtype(dtype), canonicalize_shape(shape)
     if dtype.kind != "u":
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
     key = jnp.asarray(key)
@@ -198,8 +198,8 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
             "Arguments to rng_uniform must be scalars; got shapes "
             f"{low.shape} and {high.shape}."
         )
-    check_kind("rng_uniform", INT + FLOAT, [low, high])
-    like = ShapeDtypeStruct(as_shape(shape), low.dtype)
+    check_kind("rng_uniform", INT_KINDS + FLOAT_KINDS, [low, high])
+    like = ShapeDtypeStruct(canonicalize_shape(shape), low.dtype)
     return io_callback(partial(_drawn, like.shape), like, a, b)
 
 

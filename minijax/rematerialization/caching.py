@@ -16,7 +16,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import _on_or_off, config
 from minijax.core import current_trace
-from minijax.diagnostics.tracebacks import readers
+from minijax.diagnostics.tracebacks import source_line_readers
 
 SWITCHES = """
     jax_disable_jit jax_explain_cache_misses jax_log_compiles jax_no_tracing
@@ -25,7 +25,7 @@ for _switch in SWITCHES:
     config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
 
 
-class Once:
+class KeyedCache:
     """A dictionary whose values are made when they are first asked for, each once.
 
     Threads that ask for one key at the same time wait for the first of them.
@@ -97,39 +97,39 @@ class Once:
         self._making, self._lock = {}, Lock()
 
 
-# What `clear_caches` empties: dictionaries from an object to its `Once`.
-caches = []
+# What `clear_caches` empties: dictionaries from an object to its `KeyedCache`.
+all_caches = []
 
 
-def cache_by_object():
+def weakref_cache():
     """Return a dictionary that forgets an object that is held nowhere else."""
-    caches.append(WeakKeyDictionary())
-    return caches[-1]
+    all_caches.append(WeakKeyDictionary())
+    return all_caches[-1]
 
 
-def once_of(cache, key):
-    """Return the `Once` that a dictionary of `cache_by_object` has for an object."""
-    return cache.get(key) or cache.setdefault(key, Once())
+def cache_for_object(cache, key):
+    """Return the `KeyedCache` that a `weakref_cache` has for an object."""
+    return cache.get(key) or cache.setdefault(key, KeyedCache())
 
 
-def made_once(make):
+def memoize(make):
     """Return a function whose results are made once for its arguments, and stay.
 
     Threads that ask at the same time get the same object: others may hold its address,
     or compare it by identity.
     """
-    kept = cache_by_object()
+    kept = weakref_cache()
 
     @cache
     @wraps(make)
     def made(*key):
-        return once_of(kept, make).get(key, lambda: (make(*key),))[0]
+        return cache_for_object(kept, make).get(key, lambda: (make(*key),))[0]
 
     return made
 
 
 # The switches that change what tracing writes down.
-traced_switches: list[str] = """
+trace_context_switches: list[str] = """
     jax_enable_x64 jax_disable_jit jax_numpy_dtype_promotion jax_numpy_rank_promotion
 """.split()
 
@@ -137,9 +137,10 @@ traced_switches: list[str] = """
 def trace_context():
     """Return what tracing depends on, besides the function and its arguments.
 
-    It is the pair of the values of `traced_switches` and of the named axes around.
+    It is the pair of the values of `trace_context_switches` and of the named axes
+    around.
     """
-    switches = tuple([getattr(config, name) for name in traced_switches])
+    switches = tuple([getattr(config, name) for name in trace_context_switches])
     axes, trace = [], current_trace()
     while trace is not None:
         axis = getattr(trace, "axis", None)
@@ -149,13 +150,13 @@ def trace_context():
     return switches, tuple(axes)
 
 
-def remembered(make):
+def weakref_memoize(make):
     """Keep what ``make(closed, *key)`` returns for as long as the program lives."""
-    kept = cache_by_object()
+    kept = weakref_cache()
 
     @wraps(make)
     def made(closed, *key):
-        once = once_of(kept, closed)
+        once = cache_for_object(kept, closed)
         full_key = key, trace_context()
         if (value := once.values.get(full_key)) is not None:
             return value
@@ -165,14 +166,14 @@ def remembered(make):
                 once.offer(full_key, value)
         return value
 
-    readers.add(made, keeps=True)
+    source_line_readers.add(made, keeps=True)
     return made
 
 
 _FLOATS, _INTEGERS = (float, complex), frozenset([int])
 
 
-def key_of_value(x):
+def cache_key_of_value(x):
     """Return a part of a key; two are equal if types and values are, bit by bit.
 
     0.0, -0.0, 0 and False have four keys, and NaN has one for each pattern of bits.
@@ -185,8 +186,8 @@ def key_of_value(x):
     return type(x), _exactly(x)
 
 
-def key_of_params(params):
-    """Return a part of a key for the parameters of a primitive, see `key_of_value`."""
+def cache_key_of_params(params):
+    """Return a part of a key for parameters of a primitive: `cache_key_of_value`."""
     return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
 
 
@@ -199,7 +200,7 @@ def _exactly(x):
     if isinstance(x, _FLOATS):
         return np.asarray(x).tobytes()
     if type(x) is frozenset:
-        return frozenset(map(key_of_value, x))
+        return frozenset(map(cache_key_of_value, x))
     return _with_fields(x) if hasattr(type(x), "__dataclass_fields__") else x
 
 
@@ -208,7 +209,7 @@ def _with_fields(x):
     if not type(x).__dataclass_params__.eq:
         return x
     chosen = [field for field in fields(x) if field.compare and hasattr(x, field.name)]
-    values = tuple([key_of_value(getattr(x, field.name)) for field in chosen])
+    values = tuple([cache_key_of_value(getattr(x, field.name)) for field in chosen])
     try:
         hash(values)
     except TypeError:  # its own hash leaves such a field out

@@ -16,9 +16,9 @@ References: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.arrays.array import asarray_impl, shape_rules, typeof
+from minijax.arrays.array import as_array_impl, shape_rules, typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import at_front, vmap_flat, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, batch_flat_fun, vmap_rules
 from minijax.core import (
     Primitive,
     RuleTable,
@@ -26,11 +26,11 @@ from minijax.core import (
     Tracer,
     current_trace,
     impl_rules,
-    lifetime,
     set_current_trace,
+    trace_scope,
 )
-from minijax.diagnostics.tracebacks import readers
-from minijax.forward_mode.jvp import jvp_flat, jvp_rules, zeros_like_tangent
+from minijax.diagnostics.tracebacks import source_line_readers
+from minijax.forward_mode.jvp import jvp_flat_fun, jvp_rules, zeros_like_tangent_aval
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
     JaxprEqn,
@@ -42,83 +42,83 @@ from minijax.jaxprs.jaxpr import (
     trace_to_jaxpr,
 )
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Origin, fitted
-from minijax.linearization.linearize import SplitTrace, needed_part
+from minijax.jaxprs.types import TraceProvenance, weak_type_converter
+from minijax.linearization.linearize import PartialEvalTrace, linear_dce_hook
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import broadcast_prefix
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import (
-    cache_by_object,
-    key_of_value,
-    once_of,
-    remembered,
+    cache_for_object,
+    cache_key_of_value,
     trace_context,
+    weakref_cache,
+    weakref_memoize,
 )
 from minijax.reverse_mode.backward_pass import (
-    Linear,
+    UndefinedPrimal,
     backward_pass,
-    dense_cotangent,
+    instantiate_cotangent,
     transpose_rules,
 )
 
 # Programs made from programs: what each transformation does to a whole jaxpr.
 
 
-def partition(mask, values):
+def partition_list(mask, values):
     """Return two lists: the values where `mask` is False, and where it is True."""
     pairs = list(zip(mask, values, strict=True))
     return [x for true, x in pairs if not true], [x for true, x in pairs if true]
 
 
-def only(mask, values):
+def select_where(mask, values):
     """Return the list of the values where `mask` is True."""
     return [x for true, x in zip(mask, values, strict=True) if true]
 
 
-def merge(mask, no, yes):
-    """Return the list of which `partition` gives these two."""
+def merge_lists(mask, no, yes):
+    """Return the list of which `partition_list` gives these two."""
     no, yes = iter(no), iter(yes)
     return [next(yes if chosen else no) for chosen in mask]
 
 
-def spread(mask, values):
+def scatter_by_mask(mask, values):
     """Return a list with `values` where `mask` is True, and None elsewhere."""
     values = iter(values)
     return [next(values) if chosen else None for chosen in mask]
 
 
-def flags_of(flag, count):
+def broadcast_flag(flag, count):
     """Return one flag for each of `count` things, of a single flag or of them all."""
     return (flag,) * count if isinstance(flag, bool) else tuple(flag)
 
 
-def with_consts(jaxpr, closed):
+def close_jaxpr(jaxpr, closed):
     """Close a jaxpr over those constants of `closed` that it still has."""
     values = dict(zip(closed.constvars, closed.consts))
     return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
 
 
-def keep_inputs(closed, kept):
+def prune_inputs(closed, kept):
     """Return a program without those inputs that are not `kept` and not needed."""
-    invars = only(kept, closed.invars)
+    invars = select_where(kept, closed.invars)
     return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
 
 
-@remembered
-def without_consts(closed):
+@weakref_memoize
+def convert_constvars_closed(closed):
     """Return a program whose first inputs are the constants of another one."""
     jaxpr = closed.jaxpr
     invars = jaxpr.constvars + jaxpr.invars
     return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
 
 
-def stage(program, avals):
+def trace_flat_fun(program, avals):
     """Return the `ClosedJaxpr` of a function from flat arguments to a list."""
     return ClosedJaxpr(*trace_to_jaxpr(program, avals))
 
 
-@remembered
-def jvp_program(closed, moving, instantiate=False):
+@weakref_memoize
+def jvp_jaxpr(closed, moving, instantiate=False):
     """Return the program of values and tangents.
 
     Args:
@@ -132,26 +132,30 @@ def jvp_program(closed, moving, instantiate=False):
       results, and the tangents of some; and a tuple that says which.
     """
     count, moves = len(closed.invars), []
-    wanted = flags_of(instantiate, len(closed.outvars))
+    wanted = broadcast_flag(instantiate, len(closed.outvars))
 
     def program(*flat):
-        tangents = spread(moving, flat[count:])
-        outs, slopes = jvp_flat(jaxpr_as_fun(closed), flat[:count], tangents)
+        tangents = scatter_by_mask(moving, flat[count:])
+        outs, slopes = jvp_flat_fun(jaxpr_as_fun(closed), flat[:count], tangents)
         slopes = list(map(_written_out, outs, slopes, wanted, closed.out_avals))
         moves.extend(slope is not None for slope in slopes)
         return outs + [slope for slope in slopes if slope is not None]
 
-    avals = closed.in_avals + only(moving, closed.in_avals)
+    avals = closed.in_avals + select_where(moving, closed.in_avals)
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(moves)
 
 
 def _written_out(out, slope, wanted, aval):
     needed = slope is None and wanted and is_inexact(aval.dtype)
-    return fitted.value(zeros_like_tangent(out), typeof(out)) if needed else slope
+    return (
+        weak_type_converter.value(zeros_like_tangent_aval(out), typeof(out))
+        if needed
+        else slope
+    )
 
 
-@remembered
-def vmap_program(closed, axis, dims, to_front=False):
+@weakref_memoize
+def batch_jaxpr(closed, axis, dims, to_front=False):
     """Return the program of all examples at once.
 
     Args:
@@ -164,13 +168,13 @@ def vmap_program(closed, axis, dims, to_front=False):
     Returns:
       A `ClosedJaxpr`, and a tuple with the mapped axis of each result, or None.
     """
-    fronts, places = flags_of(to_front, len(closed.outvars)), []
+    fronts, places = broadcast_flag(to_front, len(closed.outvars)), []
 
     def program(*values):
-        outs, found = vmap_flat(jaxpr_as_fun(closed), values, dims, axis)
+        outs, found = batch_flat_fun(jaxpr_as_fun(closed), values, dims, axis)
         places.extend(0 if front else dim for front, dim in zip(fronts, found))
         return [
-            at_front(out, dim, axis.size) if front else out
+            batch_dim_to_front(out, dim, axis.size) if front else out
             for front, out, dim in zip(fronts, outs, found)
         ]
 
@@ -184,24 +188,25 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-def types_given(cts, out_avals=()):
+def cotangent_avals(cts, out_avals=()):
     """Return the abstract value of each cotangent, and None for zero."""
     return tuple([None if ct is None else typeof(ct) for ct in cts])
 
 
-def types_declared(cts, out_avals):
+def declared_cotangent_avals(cts, out_avals):
     """Return the abstract value of each result with a cotangent, and None for zero."""
     return tuple([ct if ct is None else a for ct, a in zip(cts, out_avals)])
 
 
-@remembered
-def transpose_program(closed, linear, given, instantiate=False):
+@weakref_memoize
+def transpose_jaxpr(closed, linear, given, instantiate=False):
     """Return the program that runs a linear one backwards.
 
     Args:
       closed: a `ClosedJaxpr`.
       linear: for each input whether the program is linear in it.
-      given: what `types_given` or `types_declared` says of the results' cotangents.
+      given: what `cotangent_avals` or `declared_cotangent_avals` says of the results'
+        cotangents.
       instantiate: whether zero cotangents of linear inputs are written out: one flag,
         or one for each of them.
 
@@ -209,22 +214,22 @@ def transpose_program(closed, linear, given, instantiate=False):
       A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
       given, to cotangents of linear inputs; and a tuple that says of which.
     """
-    known_avals, linear_avals = partition(linear, closed.in_avals)
-    places, count = list(map(Linear, linear_avals)), len(known_avals)
-    wanted, arrives = flags_of(instantiate, len(linear_avals)), []
+    known_avals, linear_avals = partition_list(linear, closed.in_avals)
+    places, count = list(map(UndefinedPrimal, linear_avals)), len(known_avals)
+    wanted, arrives = broadcast_flag(instantiate, len(linear_avals)), []
 
     def program(*flat):
-        operands = merge(linear, flat[:count], places)
-        cts = spread(given, flat[count:])
+        operands = merge_lists(linear, flat[:count], places)
+        cts = scatter_by_mask(given, flat[count:])
         cts = backward_pass(closed.jaxpr, closed.consts, operands, cts)
         cts = [
-            dense_cotangent(aval, ct) if dense else ct
-            for dense, aval, ct in zip(wanted, linear_avals, only(linear, cts))
+            instantiate_cotangent(aval, ct) if dense else ct
+            for dense, aval, ct in zip(wanted, linear_avals, select_where(linear, cts))
         ]
         arrives.extend(ct is not None for ct in cts)
         return [ct for ct in cts if ct is not None]
 
-    avals = known_avals + only(given, given)
+    avals = known_avals + select_where(given, given)
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(arrives)
 
 
@@ -234,10 +239,10 @@ def has_effects(jaxpr):
     Args:
       jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
     """
-    return any(map(acts, jaxpr.eqns))
+    return any(map(eqn_has_effects, jaxpr.eqns))
 
 
-def acts(eqn):
+def eqn_has_effects(eqn):
     """Return whether an equation does more than return results."""
     return effect_rules[eqn.primitive](eqn)
 
@@ -263,11 +268,11 @@ def dce_jaxpr(jaxpr, used):
       jaxpr: a `Jaxpr`.
       used: for each result whether it is needed; the others go.
     """
-    outvars = only(used, jaxpr.outvars)
+    outvars = select_where(used, jaxpr.outvars)
     needed, eqns = set(_variables(outvars)), []
     for eqn in reversed(jaxpr.eqns):
         mask = tuple([var in needed for var in eqn.outvars])
-        if not any(mask) and not acts(eqn):
+        if not any(mask) and not eqn_has_effects(eqn):
             continue
         less = dce_rules[eqn.primitive](eqn, mask)
         if not all(mask) or len(less.invars) < len(eqn.invars):
@@ -282,13 +287,13 @@ def _variables(atoms):
     return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
-def prune(closed):
-    """Return `dce_program` of a program whose results are all needed."""
-    return dce_program(closed, (True,) * len(closed.outvars))
+def dce_all_outputs(closed):
+    """Return `dce_closed_jaxpr` of a program whose results are all needed."""
+    return dce_closed_jaxpr(closed, (True,) * len(closed.outvars))
 
 
-@remembered
-def dce_program(closed, used):
+@weakref_memoize
+def dce_closed_jaxpr(closed, used):
     """Return a program without what its `used` results do not need.
 
     Args:
@@ -301,7 +306,7 @@ def dce_program(closed, used):
     """
     jaxpr = dce_jaxpr(closed.jaxpr, used)
     read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+    return close_jaxpr(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
 
 
 def _needed(jaxpr, consts):
@@ -311,7 +316,7 @@ def _needed(jaxpr, consts):
     return less, [values[var] for var in less.constvars]
 
 
-needed_part.value = _needed
+linear_dce_hook.value = _needed
 
 
 # Programs in the place of equations that stand for them.
@@ -338,21 +343,21 @@ class InlineTrace(Trace):
             return jaxpr_as_fun(program)(*args)
 
 
-def inlined(closed, rules):
+def inline_calls_by_rule(closed, rules):
     """Return a program with those of `rules` in the place of equations."""
 
     def program(*flat):
         with set_current_trace(InlineTrace(current_trace(), rules)):
             return jaxpr_as_fun(closed)(*flat)
 
-    return stage(program, closed.in_avals)
+    return trace_flat_fun(program, closed.in_avals)
 
 
 # A program in two: what can be done now, and what only the tape will know.
 
 
-@remembered
-def split_program(closed, on_tape, instantiate=False):
+@weakref_memoize
+def partial_eval_jaxpr(closed, on_tape, instantiate=False):
     """Split a program into what is known now and what is not.
 
     Args:
@@ -362,28 +367,28 @@ def split_program(closed, on_tape, instantiate=False):
         one for each result.
 
     Returns:
-      A `Split`.
+      A `PartialEvalResult`.
     """
-    wanted = flags_of(instantiate, len(closed.outvars))
+    wanted = broadcast_flag(instantiate, len(closed.outvars))
     now = JaxprTrace(current_trace())
-    with lifetime(now), lifetime(JaxprTrace(now)) as tape:
+    with trace_scope(now), trace_scope(JaxprTrace(now)) as tape:
         args = [
             (tape if later else now).new_input(aval)
             for later, aval in zip(on_tape, closed.in_avals)
         ]
-        split = SplitTrace(now, tape)
+        split = PartialEvalTrace(now, tape)
         with set_current_trace(split):
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         out_on_tape = tuple(map(split.on_tape, outs))
         out_on_tape = tuple(a or b for a, b in zip(out_on_tape, wanted))
-        known_outs, tape_outs = partition(out_on_tape, outs)
+        known_outs, tape_outs = partition_list(out_on_tape, outs)
         jaxpr, consts = tape.to_jaxpr(tape_outs)
         unknown, residuals = _unknown_program(jaxpr, consts, now)
         known, sources = _known_program(now, known_outs, residuals)
-    return Split(known, unknown, out_on_tape, sources)
+    return PartialEvalResult(known, unknown, out_on_tape, sources)
 
 
-class Split(NamedTuple):
+class PartialEvalResult(NamedTuple):
     """A program that was split.
 
     Attributes:
@@ -409,7 +414,7 @@ class Split(NamedTuple):
     def results(self, known_outs, tape_outs):
         """Return the results of the whole program in order."""
         count = self.out_on_tape.count(False)
-        return merge(self.out_on_tape, known_outs[:count], tape_outs)
+        return merge_lists(self.out_on_tape, known_outs[:count], tape_outs)
 
 
 def _unknown_program(jaxpr, consts, now):
@@ -417,7 +422,7 @@ def _unknown_program(jaxpr, consts, now):
     values = dict(zip(jaxpr.constvars, consts))
     jaxpr = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
     is_residual = [_is_of(now, values[var]) for var in jaxpr.constvars]
-    constvars, residual_vars = partition(is_residual, jaxpr.constvars)
+    constvars, residual_vars = partition_list(is_residual, jaxpr.constvars)
     jaxpr = jaxpr.replace(constvars=constvars, invars=residual_vars + jaxpr.invars)
     unknown = ClosedJaxpr(jaxpr, [values[var] for var in constvars])
     return unknown, [values[var] for var in residual_vars]
@@ -439,13 +444,13 @@ def _known_program(now, outs, residuals):
     jaxpr, consts = now.to_jaxpr(outs + new)
     known = ClosedJaxpr(jaxpr, consts)
     pruned = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
-    return with_consts(pruned, known), tuple(sources)
+    return close_jaxpr(pruned, known), tuple(sources)
 
 
 # Barriers: values that no optimisation sees through (optimization barrier).
 
 optimization_barrier_p = Primitive("optimization_barrier")
-impl_rules[optimization_barrier_p] = lambda *xs: list(map(asarray_impl, xs))
+impl_rules[optimization_barrier_p] = lambda *xs: list(map(as_array_impl, xs))
 shape_rules[optimization_barrier_p] = lambda *avals: list(avals)
 vmap_rules[optimization_barrier_p] = lambda axis, args, dims: (
     optimization_barrier_p.bind(*args),
@@ -505,7 +510,7 @@ class Offloadable(NamedTuple):
     dst: Any
 
 
-def is_kept(answer):
+def is_saveable(answer):
     """Return what a policy has answered, as a bool.
 
     Raises:
@@ -526,7 +531,7 @@ def is_kept(answer):
     )
 
 
-def flags_per_operand(params, choose):
+def map_operand_flags(params, choose):
     """Return parameters with flags for other operands; new ones are protected."""
     flags = params["prevent_cse"]
     if isinstance(flags, bool):
@@ -535,39 +540,39 @@ def flags_per_operand(params, choose):
     return params | {"prevent_cse": tuple(found)}
 
 
-def flags_with_tangents(params, choose):
+def jvp_operand_flags(params, choose):
     """Return parameters with flags for all operands, and for some of their tangents."""
 
     def longer(flags):
         return [*flags, *[None] * (len(choose(flags)) - len(flags))]
 
-    return flags_per_operand(params, longer)
+    return map_operand_flags(params, longer)
 
 
-def flags_of_split(params, parts, on_tape):
-    """Return parameters with flags for the residuals of a `Split`, and for the tape."""
+def partial_eval_operand_flags(params, parts, on_tape):
+    """Return parameters with flags for residuals of a `PartialEvalResult`."""
 
     def chosen(flags):
-        known, later = partition(on_tape, flags)
+        known, later = partition_list(on_tape, flags)
         known = dict(enumerate(known))
         return [*map(known.get, parts.sources), *later]
 
-    return flags_per_operand(params, chosen)
+    return map_operand_flags(params, chosen)
 
 
 # The program of a checkpointed call, kept with its function; options, checked.
 
-_programs = cache_by_object()
+_programs = weakref_cache()
 
 
 def _traced_call(call):
     """Return the program of a call, its first operands, and the result's structure."""
-    origin = Origin(call.name, call.fun_name, call.names)
+    origin = TraceProvenance(call.name, call.fun_name, call.names)
     closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
-    return without_consts(closed), closed.consts, call.out_tree
+    return convert_constvars_closed(closed), closed.consts, call.out_tree
 
 
-def program_of_call(call, statics):
+def closed_jaxpr_of_call(call, statics):
     """Return `_traced_call` of a call; it is kept with the function, if that can be.
 
     Args:
@@ -576,7 +581,7 @@ def program_of_call(call, statics):
     """
     key = call.in_tree, tuple(call.avals), statics, trace_context()
     try:
-        once = once_of(_programs, call.fun)
+        once = cache_for_object(_programs, call.fun)
         hash(key)
     except TypeError:  # no hash, or no weak references
         return _traced_call(call)
@@ -584,7 +589,7 @@ def program_of_call(call, statics):
     return once.get(key, write, check)
 
 
-readers.add(program_of_call, keeps=True)
+source_line_readers.add(closed_jaxpr_of_call, keeps=True)
 
 
 def _traced(values):
@@ -592,14 +597,14 @@ def _traced(values):
     return any(isinstance(value, Tracer) for value in values)
 
 
-def traced_arguments(fun, args, kwargs, static_argnums, static_names):
+def flatten_traced_args(fun, args, kwargs, static_argnums, static_names):
     """Return the `FlatCall` of what is traced, and the static arguments, a tuple."""
     moving = _moving_positions(static_argnums, args)
     fixed = {name: kwargs.pop(name) for name in sorted(static_names & kwargs.keys())}
     options = {"argnums": moving, "constants": fixed}
     call = FlatCall("checkpoint", fun, args, kwargs, **options)
     static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-    return call, key_of_value((*static, *fixed.items()))
+    return call, cache_key_of_value((*static, *fixed.items()))
 
 
 _CONCRETE = (
@@ -640,7 +645,7 @@ def remat_options(prevent_cse, policy, concrete):
     return flags, {"policy": policy, "differentiated": False}
 
 
-def flags_of_leaves(flags, call, consts):
+def flags_per_leaf(flags, call, consts):
     """Return one flag, or one for each operand: first for what is closed over."""
     if isinstance(flags, bool):
         return flags

@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.array import as_array_impl, shape_rules
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Primitive, impl_rules
-from minijax.diagnostics.tracebacks import guarded
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import Literal, trace_to_jaxpr
 from minijax.linearization.linearize import linearize_flat
@@ -51,7 +51,7 @@ def remat(
 
 
 name_p = Primitive("name")
-impl_rules[name_p] = lambda x, name: [asarray_impl(x)]
+impl_rules[name_p] = lambda x, name: [as_array_impl(x)]
 shape_rules[name_p] = lambda aval, name: [aval]
 jvp_rules[name_p] = lambda primals, tangents, name: (
     name_p.bind(*primals, name=name),
@@ -167,7 +167,7 @@ def _refuse_offloading(*_: Any, **__: Any) -> Callable[..., bool]:
 
 
 class _Policies(types.SimpleNamespace):
-    @guarded
+    @api_boundary
     def __getattr__(self, name):
         close = import_module("difflib").get_close_matches(name, vars(self), 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -12,29 +12,34 @@ import functools
 import numpy as np
 
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import is_float, is_in_force, is_inexact, name_of
+from minijax.arrays.dtypes import (
+    dtype_name,
+    is_canonical_dtype,
+    is_inexact,
+    is_real_floating,
+)
 from minijax.lax.arithmetic import astype
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.argument_checks import resolve_argnums
 from minijax.pytrees.tree_operations import treedef_is_leaf
 
 
-def unit(x):
+def one_like(x):
     """Return the scalar 1 in the dtype of `x`, and as weak as it."""
     aval = typeof(x)
-    if not is_in_force(aval.dtype):
+    if not is_canonical_dtype(aval.dtype):
         return astype(1.0, aval.dtype, aval.weak_type)
     one = np.ones((), aval.dtype)
     return one.item() if aval.weak_type else one
 
 
-def by_argument(call, argnums, leaves):
+def tree_per_argnum(call, argnums, leaves):
     """Return one tree like the argument, or a tuple of them if `argnums` is one."""
     trees = call.args_tree.unflatten(leaves)
     return trees if isinstance(argnums, (tuple, list)) else trees[0]
 
 
-def flat_call(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
+def flatten_diff_args(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
     """Return the `FlatCall` in which only the arguments at `argnums` vary.
 
     Args:
@@ -46,7 +51,7 @@ def flat_call(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
     )
 
 
-def described(what, fun, argnums):
+def named_after(what, fun, argnums):
     """Return a decorator that names a derived function after `fun`."""
 
     def decorate(derived):
@@ -61,7 +66,7 @@ def described(what, fun, argnums):
     return decorate
 
 
-def check_inputs(call, holomorphic, allow_int):
+def check_input_dtypes_grad(call, holomorphic, allow_int):
     """Raise unless the varying arguments are complex, or real, or may be integers."""
     for name, dtype in _inputs(call):
         if holomorphic:
@@ -70,17 +75,17 @@ def check_inputs(call, holomorphic, allow_int):
             raise TypeError(
                 f"{call.name} requires real- or complex-valued inputs (input dtype "
                 "that is a sub-dtype of np.inexact), but got "
-                f"{name_of(dtype)} for {name}. Pass a float; or set allow_int=True, or "
-                "use vjp, for a derivative of dtype float0."
+                f"{dtype_name(dtype)} for {name}. Pass a float; or set allow_int=True, "
+                "or use vjp, for a derivative of dtype float0."
             )
 
 
-def check_inputs_forward(call, holomorphic):
+def check_input_dtypes_jacfwd(call, holomorphic):
     """Raise unless the varying arguments are all real, or all complex."""
     for name, dtype in _inputs(call):
         if holomorphic:
             _require_complex(call, "inputs", name, dtype)
-        elif not is_float(dtype):
+        elif not is_real_floating(dtype):
             raise TypeError(
                 f"{call.name} requires real-valued inputs, but {name} has dtype "
                 f"{dtype.name}. For a holomorphic function pass holomorphic=True; for "
@@ -88,12 +93,12 @@ def check_inputs_forward(call, holomorphic):
             )
 
 
-def check_outputs(call, flat, holomorphic):
+def check_output_dtypes_revderiv(call, flat, holomorphic):
     """Raise unless the results `flat` of a call are all real, or all complex."""
     for name, dtype in _outputs(call, flat):
         if holomorphic:
             _require_complex(call, "outputs", name, dtype)
-        elif not is_float(dtype):
+        elif not is_real_floating(dtype):
             raise TypeError(
                 f"{call.name} requires real-valued outputs, but {name} of "
                 f"{call.fun_name} has dtype {dtype.name}. For a holomorphic function "
@@ -102,14 +107,14 @@ def check_outputs(call, flat, holomorphic):
             )
 
 
-def check_outputs_forward(call, flat, holomorphic):
+def check_output_dtypes_jacfwd(call, flat, holomorphic):
     """Raise unless the results `flat` of a call are complex, if they have to be."""
     for name, dtype in _outputs(call, flat):
         if holomorphic:
             _require_complex(call, "outputs", name, dtype)
 
 
-def check_scalar(call, flat):
+def check_scalar_output(call, flat):
     """Raise unless the result `flat` of a call is one array without axes."""
     if call.num_outs != 1 or not treedef_is_leaf(call.out_tree):
         found = f"was {call.output(flat)!r}"

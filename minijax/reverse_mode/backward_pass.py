@@ -2,8 +2,8 @@
 
 A rule is called as ``rule(cotangents, *operands, **params)``, with one cotangent (or
 None, a zero) for each result, and returns one for each operand. An operand that the
-program is linear in arrives as `Linear`: its place is known, its value is not. All
-other operands arrive as values, and get None.
+program is linear in arrives as `UndefinedPrimal`: its place is known, its value is not.
+All other operands arrive as values, and get None.
 
 References: ``jax.interpreters.ad.primitive_transposes``, ``jax.lax``, and the rules
 that ``jax.linear_transpose`` applies, ``jax.vjp``, ``jax.linear_transpose``; Radul et
@@ -19,13 +19,13 @@ from typing import Any
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.arrays.numerics import free_axes
+from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype_of_primal
+from minijax.arrays.numerics import lhs_free_axes
 from minijax.core import RuleTable
-from minijax.diagnostics.tracebacks import guarded, readers
-from minijax.forward_mode.jvp import add_tangents
+from minijax.diagnostics.tracebacks import api_boundary, source_line_readers
+from minijax.forward_mode.jvp import add_or_none
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jaxprs.types import fitted
+from minijax.jaxprs.types import weak_type_converter
 from minijax.lax.arithmetic import astype
 from minijax.linearization.linearize import linearize_flat
 from minijax.numpy.operands import as_array
@@ -35,13 +35,13 @@ from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_operations import Partial
 from minijax.pytrees.tree_util import tree_leaves_with_path
 from minijax.reverse_mode.argument_checks import (
-    by_argument,
-    check_inputs,
-    check_outputs,
-    check_scalar,
-    described,
-    flat_call,
-    unit,
+    check_input_dtypes_grad,
+    check_output_dtypes_revderiv,
+    check_scalar_output,
+    flatten_diff_args,
+    named_after,
+    one_like,
+    tree_per_argnum,
 )
 from minijax.typing import P, R
 
@@ -50,7 +50,7 @@ from minijax.typing import P, R
 transpose_rules = RuleTable("transpose")
 
 
-class Linear:
+class UndefinedPrimal:
     """The place of an operand that a program is linear in; it has no value.
 
     Args:
@@ -68,7 +68,7 @@ class Linear:
         return f"Linear({self.aval})"
 
 
-def transposes(primitive, *parts, bilinear=False):
+def deftranspose(primitive, *parts, bilinear=False):
     """Give a primitive with one result its transpose rule, operand by operand.
 
     Args:
@@ -82,8 +82,8 @@ def transposes(primitive, *parts, bilinear=False):
 
     def rule(cotangents, *operands, **params):
         [ct] = cotangents
-        linear = [isinstance(operand, Linear) for operand in operands]
-        refuse_nonlinear(primitive, parts, linear, bilinear)
+        linear = [isinstance(operand, UndefinedPrimal) for operand in operands]
+        raise_nonlinear(primitive, parts, linear, bilinear)
         return [
             part(ct, *operands, **params) if is_linear else None
             for part, is_linear in zip(parts, linear)
@@ -92,7 +92,7 @@ def transposes(primitive, *parts, bilinear=False):
     transpose_rules[primitive] = rule
 
 
-def refuse_nonlinear(primitive, parts, linear, bilinear):
+def raise_nonlinear(primitive, parts, linear, bilinear):
     """Raise if a program claims to be linear in operands that `primitive` is not."""
     places = [i for i, is_linear in enumerate(linear) if is_linear]
     if any(parts[i] is None for i in places) or (bilinear and len(places) > 1):
@@ -103,8 +103,8 @@ def refuse_nonlinear(primitive, parts, linear, bilinear):
         )
 
 
-def elementwise_transposes(primitive, *parts, bilinear=False):
-    """Give an elementwise primitive its rule; the arguments are those of `transposes`.
+def deftranspose_elementwise(primitive, *parts, bilinear=False):
+    """Give an elementwise primitive its rule; arguments are those of `deftranspose`.
 
     The parts need not think of shapes: where an operand was stretched, its cotangent is
     summed.
@@ -114,10 +114,10 @@ def elementwise_transposes(primitive, *parts, bilinear=False):
         return lambda ct, *xs, **params: unbroadcast(part(ct, *xs, **params), xs[i])
 
     fitting = [part and fitted(i, part) for i, part in enumerate(parts)]
-    transposes(primitive, *fitting, bilinear=bilinear)
+    deftranspose(primitive, *fitting, bilinear=bilinear)
 
 
-transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
+deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
 
 
 def unbroadcast(ct, operand):
@@ -125,7 +125,8 @@ def unbroadcast(ct, operand):
 
     Args:
       ct: array of the shape of an elementwise result.
-      operand: `Linear`; a scalar, or of the rank of `ct` with 1 where it stretched.
+      operand: `UndefinedPrimal`; a scalar, or of the rank of `ct` with 1 where it
+        stretched.
 
     Returns:
       An array of the shape of `operand`.
@@ -144,7 +145,7 @@ def transpose_eqn(eqn, cotangents, operands):
     Args:
       eqn: a `JaxprEqn`.
       cotangents: for each of its results an array, or None for zero.
-      operands: for each of its operands the value, or a `Linear`.
+      operands: for each of its operands the value, or a `UndefinedPrimal`.
 
     Returns:
       For each operand an array, or None: zero, or not linear.
@@ -152,11 +153,11 @@ def transpose_eqn(eqn, cotangents, operands):
     return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
 
 
-elementwise_transposes(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
-elementwise_transposes(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
-elementwise_transposes(lax.sub_p, lambda ct, x, y: ct, lambda ct, x, y: lax.neg(ct))
-elementwise_transposes(lax.div_p, lambda ct, x, y: lax.div(ct, y), None)
-elementwise_transposes(
+deftranspose_elementwise(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+deftranspose_elementwise(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+deftranspose_elementwise(lax.sub_p, lambda ct, x, y: ct, lambda ct, x, y: lax.neg(ct))
+deftranspose_elementwise(lax.div_p, lambda ct, x, y: lax.div(ct, y), None)
+deftranspose_elementwise(
     lax.mul_p,
     lambda ct, x, y: lax.mul(ct, y),
     lambda ct, x, y: lax.mul(x, ct),
@@ -170,7 +171,7 @@ def unsum(ct, x, axes):
     return lax.broadcast_in_dim(ct, x.aval.shape, kept)
 
 
-transposes(lax.reduce_sum_p, unsum)
+deftranspose(lax.reduce_sum_p, unsum)
 
 
 def unstretch(ct, x, shape, broadcast_dimensions):
@@ -181,18 +182,19 @@ def unstretch(ct, x, shape, broadcast_dimensions):
     return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
 
 
-transposes(lax.broadcast_in_dim_p, unstretch)
+deftranspose(lax.broadcast_in_dim_p, unstretch)
 
 
-transposes(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
-transposes(lax.squeeze_p, lambda ct, x, dimensions: lax.expand_dims(ct, dimensions))
-transposes(
-    lax.transpose_p, lambda ct, x, permutation: lax.transpose(ct, inverse(permutation))
+deftranspose(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
+deftranspose(lax.squeeze_p, lambda ct, x, dimensions: lax.expand_dims(ct, dimensions))
+deftranspose(
+    lax.transpose_p,
+    lambda ct, x, permutation: lax.transpose(ct, inverse_permutation(permutation)),
 )
-transposes(lax.rev_p, lambda ct, x, dimensions: lax.rev(ct, dimensions))
+deftranspose(lax.rev_p, lambda ct, x, dimensions: lax.rev(ct, dimensions))
 
 
-def inverse(permutation):
+def inverse_permutation(permutation):
     """Return the permutation that undoes `permutation`."""
     return sorted(range(len(permutation)), key=permutation.__getitem__)
 
@@ -205,10 +207,10 @@ def unconvert(ct, x, new_dtype, weak_type):
     return astype(ct, old.dtype, old.weak_type)
 
 
-transposes(lax.convert_element_type_p, unconvert)
+deftranspose(lax.convert_element_type_p, unconvert)
 
 
-def zero(x, may_be_weak=True):
+def zero_like(x, may_be_weak=True):
     """Return a scalar zero of the dtype of `x`, weak if `x` is and it may be."""
     aval = typeof(x)
     return astype(0.0, aval.dtype, may_be_weak and aval.weak_type)
@@ -217,12 +219,12 @@ def zero(x, may_be_weak=True):
 def select_n_transpose(cotangents, which, *cases):
     """Transpose a choice: each case gets the cotangent where it was chosen."""
     [ct] = cotangents
-    shape, nothing = typeof(ct).shape, zero(ct)
+    shape, nothing = typeof(ct).shape, zero_like(ct)
     if shape:
         nothing = lax.full(shape, nothing)
 
     def where_chosen(i, case):
-        if not isinstance(case, Linear):
+        if not isinstance(case, UndefinedPrimal):
             return None
         return lax.select_n(
             which, *(ct if i == j else nothing for j in range(len(cases)))
@@ -239,7 +241,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
 
     Args:
       ct: array with the axes (batch, free of lhs, free of rhs).
-      linear, known: the two factors, the first of them `Linear`.
+      linear, known: the two factors, the first of them `UndefinedPrimal`.
       contract, batch: for each of the two, in this order, the axes of either kind.
       ct_contract: the axes of `ct` that came from the free axes of `known`.
       result_dtype: the `preferred_element_type` of the product.
@@ -249,14 +251,14 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
       latter leaves (batch, free, contracted) axes, which are put in order.
     """
     ct_batch = range(len(batch[0]))
-    free = free_axes(linear.aval.ndim, contract[0], batch[0])
-    known_free = free_axes(typeof(known).ndim, contract[1], batch[1])
+    free = lhs_free_axes(linear.aval.ndim, contract[0], batch[0])
+    known_free = lhs_free_axes(typeof(known).ndim, contract[1], batch[1])
     numbers = (ct_contract, known_free), (ct_batch, batch[1])
     known = with_dtype(known, typeof(ct).dtype)
     product = lax.dot_general(ct, known, numbers, None, result_dtype)
     # Its last axes are the contracted ones of `known`, in the order they have there.
-    contracted = [contract[0][i] for i in inverse(contract[1])]
-    order = inverse([*batch[0], *free, *contracted])
+    contracted = [contract[0][i] for i in inverse_permutation(contract[1])]
+    order = inverse_permutation([*batch[0], *free, *contracted])
     return with_dtype(lax.transpose(product, order), linear.aval.dtype)
 
 
@@ -279,20 +281,20 @@ def dot_rhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
     return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, preferred_element_type)
 
 
-transposes(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
+deftranspose(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
 
 
 # Reverse mode: a linear program runs backwards, from cotangents to cotangents.
 
 
-class Totals(dict):
+class CotangentAccumulator(dict):
     """The cotangents that have arrived so far: from variables to sums."""
 
     def add(self, atom, ct):
         """Add an array, or None for zero, to what has arrived at `atom`."""
         if ct is not None and not isinstance(atom, Literal):
-            ct = fitted.value(ct, atom)
-            self[atom] = add_tangents(self.get(atom), ct)
+            ct = weak_type_converter.value(ct, atom)
+            self[atom] = add_or_none(self.get(atom), ct)
 
     def take(self, variables):
         """Return what has arrived at `variables`, and forget it."""
@@ -305,18 +307,19 @@ def linear_eqns(jaxpr, consts, operands):
     Args:
       jaxpr: a `Jaxpr`.
       consts: the values of its constants.
-      operands: for each input its value, or a `Linear`.
+      operands: for each input its value, or a `UndefinedPrimal`.
 
     Returns:
-      A list of ``(eqn, operands)`` for each equation with a `Linear` operand, in order.
+      A list of ``(eqn, operands)`` for each equation with a `UndefinedPrimal` operand,
+      in order.
     """
     env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, operands))
     linear = []
     for eqn in jaxpr.eqns:
         xs = [x.value if isinstance(x, Literal) else env[x] for x in eqn.invars]
-        if any(isinstance(x, Linear) for x in xs):
+        if any(isinstance(x, UndefinedPrimal) for x in xs):
             linear.append((eqn, xs))
-            results = [Linear(var.aval) for var in eqn.outvars]
+            results = [UndefinedPrimal(var.aval) for var in eqn.outvars]
         else:
             results = eqn.primitive.bind(*xs, **eqn.params)
         env.update(zip(eqn.outvars, results))
@@ -330,15 +333,15 @@ def backward_pass(jaxpr, consts, operands, cotangents):
     all equations that use its results are done, so their cotangents are complete.
 
     Args:
-      jaxpr: a `Jaxpr`, linear in those inputs that are `Linear` in `operands`.
+      jaxpr: a `Jaxpr`, linear in those inputs that are `UndefinedPrimal` in `operands`.
       consts: the values of its constants.
-      operands: for each input its value, or a `Linear`.
+      operands: for each input its value, or a `UndefinedPrimal`.
       cotangents: for each result an array, or None for zero.
 
     Returns:
       For each input an array of its shape, or None: zero, or not linear.
     """
-    totals = Totals()
+    totals = CotangentAccumulator()
     for atom, ct in zip(jaxpr.outvars, cotangents, strict=True):
         totals.add(atom, ct)
     for eqn, xs in reversed(linear_eqns(jaxpr, consts, operands)):
@@ -348,10 +351,13 @@ def backward_pass(jaxpr, consts, operands, cotangents):
             for atom, ct in zip(eqn.invars, arrived, strict=True):
                 totals.add(atom, ct)
     arrived = totals.take(jaxpr.invars)
-    return [ct if isinstance(x, Linear) else None for ct, x in zip(arrived, operands)]
+    return [
+        ct if isinstance(x, UndefinedPrimal) else None
+        for ct, x in zip(arrived, operands)
+    ]
 
 
-def vjp_flat(f, primals, num_outs=None):
+def vjp_flat_fun(f, primals, num_outs=None):
     """Run a function forwards, and get ready to run its derivative backwards.
 
     Args:
@@ -367,10 +373,10 @@ def vjp_flat(f, primals, num_outs=None):
     avals = list(map(typeof, primals))
     moving = [i for i, aval in enumerate(avals) if is_inexact(aval.dtype)]
     outs, jaxpr, consts = linearize_flat(f, primals, num_outs)
-    return outs, Partial(Pullback(jaxpr, moving, avals), consts)
+    return outs, Partial(FlatPullback(jaxpr, moving, avals), consts)
 
 
-class Pullback:
+class FlatPullback:
     """A linear program that is run backwards.
 
     Args:
@@ -389,24 +395,25 @@ class Pullback:
           consts: the values of the constants of the program.
           cotangents: for each of its results an array, or None for zero.
         """
-        places = [Linear(var.aval) for var in self.jaxpr.invars]
+        places = [UndefinedPrimal(var.aval) for var in self.jaxpr.invars]
         arrived = backward_pass(self.jaxpr, consts, places, cotangents)
         found = dict(zip(self.moving, arrived))
         return [
-            dense_cotangent(aval, found.get(i)) for i, aval in enumerate(self.avals)
+            instantiate_cotangent(aval, found.get(i))
+            for i, aval in enumerate(self.avals)
         ]
 
 
 for reader in (linear_eqns, backward_pass):  # errors in a rule name the user's line
-    readers.add(reader)
+    source_line_readers.add(reader)
 
 
-def dense_cotangent(aval, ct):
+def instantiate_cotangent(aval, ct):
     """Return a cotangent as an array: zeros of the right kind where it is None."""
     if ct is not None:
         return as_array(ct)
     zeros = zeros_of_tangent(aval)
-    return fitted.value(zeros, aval) if is_inexact(aval.dtype) else zeros
+    return weak_type_converter.value(zeros, aval) if is_inexact(aval.dtype) else zeros
 
 
 def is_float0(x):
@@ -414,7 +421,7 @@ def is_float0(x):
     return getattr(x, "dtype", None) == float0
 
 
-class PullbackOnTrees:
+class TreePullback:
     """A pullback that takes a tree of cotangents and returns a tuple of them.
 
     Args:
@@ -429,7 +436,7 @@ class PullbackOnTrees:
         self.in_tree, self.out_tree = call.args_tree, call.out_tree
         self.out_avals, self.error = out_avals, error
 
-    @guarded
+    @api_boundary
     def __call__(self, pullback, *cotangents):
         """Check the cotangents, pull them back, put the arguments' together."""
         if len(cotangents) != 1:
@@ -454,15 +461,15 @@ class PullbackOnTrees:
             expected = self.out_avals[i].update(dtype=dtype)
             raise self.error(
                 f"{self.name}: the cotangent of result{keystr(path)} has to be of type "
-                f"{spell(expected)}, because the result is of type "
-                f"{spell(self.out_avals[i])}, but it is of type {spell(given)}."
+                f"{aval_text(expected)}, because the result is of type "
+                f"{aval_text(self.out_avals[i])}, but it is of type {aval_text(given)}."
             )
 
     def _dtype(self, dtype):
-        return dtype if self.error is TypeError else tangent_dtype(dtype)
+        return dtype if self.error is TypeError else tangent_dtype_of_primal(dtype)
 
 
-def spell(aval):
+def aval_text(aval):
     """Return a type as messages write it, such as ``float32[3]``."""
     name = "float0" if aval.dtype == float0 else aval.dtype.name
     return f"{name}[{','.join(map(str, aval.shape))}]"
@@ -491,9 +498,9 @@ def vjp(
     Reference: ``jax.vjp``.
     """
     call = FlatCall("vjp", fun, primals, has_aux=has_aux)
-    flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
+    flat, pullback = vjp_flat_fun(call, call.leaves, lambda: call.num_outs)
     avals = list(map(typeof, flat[: call.num_outs]))
-    on_trees = PullbackOnTrees("vjp", call, avals, ValueError)
+    on_trees = TreePullback("vjp", call, avals, ValueError)
     result = call.output(flat), Partial(on_trees, pullback)
     return (*result, call.aux(flat)) if has_aux else result
 
@@ -533,14 +540,14 @@ def value_and_grad(
     """
     check_callable(fun)
 
-    @described("Value and gradient", fun, argnums)
+    @named_after("Value and gradient", fun, argnums)
     def value_and_grad_f(*args, **kwargs):
-        call = flat_call("grad", fun, args, kwargs, argnums, has_aux)
-        check_inputs(call, holomorphic, allow_int)
-        flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
-        check_scalar(call, flat)
-        check_outputs(call, flat, holomorphic)
-        gradient = by_argument(call, argnums, pullback([unit(flat[0])]))
+        call = flatten_diff_args("grad", fun, args, kwargs, argnums, has_aux)
+        check_input_dtypes_grad(call, holomorphic, allow_int)
+        flat, pullback = vjp_flat_fun(call, call.leaves, lambda: call.num_outs)
+        check_scalar_output(call, flat)
+        check_output_dtypes_revderiv(call, flat, holomorphic)
+        gradient = tree_per_argnum(call, argnums, pullback([one_like(flat[0])]))
         value = call.output(flat)
         return ((value, call.aux(flat)) if has_aux else value), gradient
 
@@ -570,7 +577,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @described("Gradient", fun, argnums)
+    @named_after("Gradient", fun, argnums)
     def grad_f(*args, **kwargs):
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

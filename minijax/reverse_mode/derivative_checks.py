@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.dtypes import float0, is_inexact
 from minijax.pytrees.api_util import jvp
 from minijax.pytrees.registry import keystr
@@ -57,11 +57,11 @@ def check_grads(
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
     if not set(modes) <= set(CHECKS):
         raise ValueError(f"check_grads knows the modes {[*CHECKS]}, got {modes}.")
-    settings = Settings(modes, atol, rtol, eps, np.random.RandomState(0))
+    settings = CheckGradsOptions(modes, atol, rtol, eps, np.random.RandomState(0))
     _check(f, tuple(args), order, settings, ())
 
 
-class Settings(NamedTuple):
+class CheckGradsOptions(NamedTuple):
     """How to compare; the arguments of `check_grads`, and a random generator."""
 
     modes: tuple
@@ -87,22 +87,28 @@ def _check(f, args, order, settings, path):
 
 def check_forward(f, args, settings, what):
     """Compare `jvp` with a difference quotient; return the derivative it compared."""
-    tangents = random_like(args, settings.random)
-    quotient = partial(rate_of_change, f, args, tangents)
-    compare(what, jvp(f, args, tangents)[1], quotient, args, settings)
+    tangents = rand_like(args, settings.random)
+    quotient = partial(numerical_jvp, f, args, tangents)
+    assert_derivatives_close(what, jvp(f, args, tangents)[1], quotient, args, settings)
     return lambda *xs: inexact_leaves(jvp(f, xs, tangents)[1])
 
 
 def check_reverse(f, args, settings, what):
     """Compare `vjp` with a difference quotient; return the derivative it compared."""
-    tangents = random_like(args, settings.random)
+    tangents = rand_like(args, settings.random)
     result, vjp_fun = vjp(f, *args)
-    cotangents = random_like(result, settings.random)
+    cotangents = rand_like(result, settings.random)
 
     def quotient(eps):
-        return pairing(cotangents, rate_of_change(f, args, tangents, eps))
+        return tree_inner_product(cotangents, numerical_jvp(f, args, tangents, eps))
 
-    compare(what, pairing(vjp_fun(cotangents), tangents), quotient, args, settings)
+    assert_derivatives_close(
+        what,
+        tree_inner_product(vjp_fun(cotangents), tangents),
+        quotient,
+        args,
+        settings,
+    )
     return lambda *xs: inexact_leaves(vjp(f, *xs)[1](cotangents))
 
 
@@ -114,7 +120,7 @@ def inexact_leaves(tree):
     return [leaf for leaf in tree_leaves(tree) if is_inexact(leaf.dtype)]
 
 
-def random_like(tree, random):
+def rand_like(tree, random):
     """Return a random direction: normally distributed, ``float0`` for integers."""
 
     def sample(x):
@@ -124,12 +130,12 @@ def random_like(tree, random):
         values = random.standard_normal(aval.shape)
         if aval.dtype.kind == "c":
             values = values + 1j * random.standard_normal(aval.shape)
-        return asarray_impl(np.asarray(values, aval.dtype))
+        return as_array_impl(np.asarray(values, aval.dtype))
 
     return tree_map(sample, tree)
 
 
-def rate_of_change(f, args, tangents, eps):
+def numerical_jvp(f, args, tangents, eps):
     """Return the difference quotient of `f` in a direction, centred on `args`."""
 
     def step(size):
@@ -137,12 +143,16 @@ def rate_of_change(f, args, tangents, eps):
             dtype = typeof(x).dtype
             if not is_inexact(dtype):
                 return x
-            return asarray_impl(np.asarray(wide(x) + size * wide(t), dtype))
+            return as_array_impl(
+                np.asarray(to_float64(x) + size * to_float64(t), dtype)
+            )
 
         return f(*tree_map(move, args, tangents))
 
     return tree_map(
-        lambda y, z: (wide(y) - wide(z)) / eps, step(eps / 2), step(-eps / 2)
+        lambda y, z: (to_float64(y) - to_float64(z)) / eps,
+        step(eps / 2),
+        step(-eps / 2),
     )
 
 
@@ -154,16 +164,20 @@ def precision(x):
     return float(np.finfo(dtype).eps) if is_inexact(dtype) else 0.0
 
 
-def wide(x):
+def to_float64(x):
     """Return an array or scalar as a NumPy array of 64-bit floats, or complex."""
     array = np.asarray(x)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def pairing(cotangents, tangents):
+def tree_inner_product(cotangents, tangents):
     """Return what cotangents and tangents make together: one real number."""
     pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
-    terms = [np.sum(wide(ct) * wide(t)).real for ct, t in pairs if ct.dtype != float0]
+    terms = [
+        np.sum(to_float64(ct) * to_float64(t)).real
+        for ct, t in pairs
+        if ct.dtype != float0
+    ]
     return np.sum(terms)
 
 
@@ -187,7 +201,7 @@ def _usual_tolerance(eps):
     return 1e-1 if eps > 1e-4 else 2e-3 if eps > 1e-10 else 1e-5
 
 
-def compare(what, derivative, quotient, args, settings):
+def assert_derivatives_close(what, derivative, quotient, args, settings):
     """Raise an AssertionError if two trees of derivatives are too far apart.
 
     Args:
@@ -195,11 +209,11 @@ def compare(what, derivative, quotient, args, settings):
       derivative: a tree of arrays.
       quotient: function of a step that returns the tree of difference quotients.
       args: where they are compared.
-      settings: the `Settings`.
+      settings: the `CheckGradsOptions`.
     """
     found = None
     for eps in settings.steps(args):
-        wrong = disagreement(derivative, quotient(eps), args, settings)
+        wrong = closeness_message(derivative, quotient(eps), args, settings)
         if wrong is None:
             return
         found = found or wrong
@@ -209,13 +223,13 @@ def compare(what, derivative, quotient, args, settings):
 QUOTIENT = "the derivative", "the quotient"
 
 
-def disagreement(derivative, expected, args, settings, words=QUOTIENT):
+def closeness_message(derivative, expected, args, settings, words=QUOTIENT):
     """Return where two trees are too far apart, a text with words for them, or None."""
     atol, rtol = (tolerance(args, x) for x in (settings.atol, settings.rtol))
     for (path, x), y in zip(tree_leaves_with_path(derivative), tree_leaves(expected)):
         if getattr(x, "dtype", None) == float0:
             continue
-        if not np.allclose(wide(x), y, rtol, atol, equal_nan=True):
+        if not np.allclose(to_float64(x), y, rtol, atol, equal_nan=True):
             return (
                 f"result{keystr(path)}: {words[0]} is {np.asarray(x)}, {words[1]} {y} "
                 f"(rtol={rtol}, atol={atol})."
@@ -249,14 +263,14 @@ def check_jvp(
 
     Reference: ``jax.test_util.check_jvp``.
     """
-    settings = Settings((), atol, rtol, eps, np.random.RandomState(0))
-    tangents = random_like(tuple(args), settings.random)
+    settings = CheckGradsOptions((), atol, rtol, eps, np.random.RandomState(0))
+    tangents = rand_like(tuple(args), settings.random)
     result, rates = f_jvp(tuple(args), tangents)
     name = f"check_jvp: {err_msg}".rstrip(": ") + ":"
     _check_values(name, result, f(*args), args, settings)
     _check_dtypes(f"{name} the tangent", rates, result)
-    quotient = partial(rate_of_change, f, tuple(args), tangents)
-    compare(f"{name} the tangent", rates, quotient, args, settings)
+    quotient = partial(numerical_jvp, f, tuple(args), tangents)
+    assert_derivatives_close(f"{name} the tangent", rates, quotient, args, settings)
 
 
 def check_vjp(
@@ -281,23 +295,27 @@ def check_vjp(
 
     Reference: ``jax.test_util.check_vjp``.
     """
-    settings = Settings((), atol, rtol, eps, np.random.RandomState(0))
+    settings = CheckGradsOptions((), atol, rtol, eps, np.random.RandomState(0))
     result, pullback = f_vjp(*args)
     name = f"check_vjp: {err_msg}".rstrip(": ") + ":"
     _check_values(name, result, f(*args), args, settings)
-    tangents = random_like(tuple(args), settings.random)
-    cotangents = random_like(result, settings.random)
+    tangents = rand_like(tuple(args), settings.random)
+    cotangents = rand_like(result, settings.random)
 
     def quotient(step):
-        return pairing(cotangents, rate_of_change(f, tuple(args), tangents, step))
+        return tree_inner_product(
+            cotangents, numerical_jvp(f, tuple(args), tangents, step)
+        )
 
-    product = pairing(pullback(cotangents), tangents)
-    compare(f"{name} the cotangent", product, quotient, args, settings)
+    product = tree_inner_product(pullback(cotangents), tangents)
+    assert_derivatives_close(f"{name} the cotangent", product, quotient, args, settings)
 
 
 def _check_values(name, result, expected, args, settings):
     words = "the value", "that of the function"
-    found = disagreement(result, tree_map(wide, expected), args, settings, words)
+    found = closeness_message(
+        result, tree_map(to_float64, expected), args, settings, words
+    )
     if found:
         raise AssertionError(f"{name} the value disagrees with the function at {found}")
 

@@ -15,21 +15,26 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.batching.vmap import MappedAxis, insert_axis, move_axis, vmap_flat
-from minijax.forward_mode.jvp import jvp_flat
+from minijax.batching.vmap import (
+    MappedAxis,
+    batch_flat_fun,
+    broadcast_batch_dim,
+    move_one_axis,
+)
+from minijax.forward_mode.jvp import jvp_flat_fun
 from minijax.lax.arithmetic import astype
 from minijax.lax.reductions import promote_types
 from minijax.pytrees.argument_checks import check_callable
 from minijax.reverse_mode.argument_checks import (
-    by_argument,
-    check_inputs,
-    check_inputs_forward,
-    check_outputs,
-    check_outputs_forward,
-    described,
-    flat_call,
+    check_input_dtypes_grad,
+    check_input_dtypes_jacfwd,
+    check_output_dtypes_jacfwd,
+    check_output_dtypes_revderiv,
+    flatten_diff_args,
+    named_after,
+    tree_per_argnum,
 )
-from minijax.reverse_mode.backward_pass import is_float0, vjp_flat
+from minijax.reverse_mode.backward_pass import is_float0, vjp_flat_fun
 from minijax.typing import P
 
 
@@ -53,10 +58,10 @@ def standard_basis(avals):
         vectors = lax.reshape(part, (len(eye), *aval.shape))
         return astype(vectors, aval.dtype, aval.weak_type)
 
-    return list(map(unit_vectors, split(eye, sizes, 1), avals))
+    return list(map(unit_vectors, split_by_argument(eye, sizes, 1), avals))
 
 
-def split(x, sizes, axis):
+def split_by_argument(x, sizes, axis):
     """Cut an array into pieces of the given sizes along an axis."""
     if len(sizes) == 1:
         return [x]
@@ -73,7 +78,7 @@ def along_basis(f, avals):
       The list of its results, and the list of their mapped axes (None: it is constant).
     """
     axis = MappedAxis(None, sum(aval.size for aval in avals))
-    return vmap_flat(f, standard_basis(avals), [0] * len(avals), axis)
+    return batch_flat_fun(f, standard_basis(avals), [0] * len(avals), axis)
 
 
 def blocks(x, dim, place, avals, shapes, like):
@@ -91,13 +96,17 @@ def blocks(x, dim, place, avals, shapes, like):
         zero = astype(0, like.dtype, like.weak_type)
         return [lax.full(shape, zero) for shape in shapes]
     sizes = [aval.size for aval in avals]
-    x = insert_axis(x, place, sum(sizes)) if dim is None else move_axis(x, dim, place)
+    x = (
+        broadcast_batch_dim(x, place, sum(sizes))
+        if dim is None
+        else move_one_axis(x, dim, place)
+    )
     x = astype(x, like.dtype, like.weak_type)
-    pieces = split(x, sizes, place)
+    pieces = split_by_argument(x, sizes, place)
     return [lax.reshape(piece, shape) for piece, shape in zip(pieces, shapes)]
 
 
-def first_of(x, dim):
+def drop_tangent_axis(x, dim):
     """Return a result that all tangents share; rules may have mapped it with them."""
     return x if dim is None else lax.index_in_dim(x, 0, dim, keepdims=False)
 
@@ -109,7 +118,9 @@ def _shapes(outs, ins):
 
 def _arranged(call, argnums, rows):
     """Put blocks together: a tree like the result, of trees like the arguments."""
-    return call.out_tree.unflatten([by_argument(call, argnums, row) for row in rows])
+    return call.out_tree.unflatten(
+        [tree_per_argnum(call, argnums, row) for row in rows]
+    )
 
 
 def jacfwd(
@@ -145,19 +156,21 @@ def jacfwd(
     """
     check_callable(fun)
 
-    @described("Jacobian", fun, argnums)
+    @named_after("Jacobian", fun, argnums)
     def jacfwd_f(*args, **kwargs):
-        call = flat_call("jacfwd", fun, args, kwargs, argnums, has_aux, ValueError)
-        check_inputs_forward(call, holomorphic)
+        call = flatten_diff_args(
+            "jacfwd", fun, args, kwargs, argnums, has_aux, ValueError
+        )
+        check_input_dtypes_jacfwd(call, holomorphic)
 
         def pushforward(*tangents):
-            values, slopes = jvp_flat(call, call.leaves, tangents)
+            values, slopes = jvp_flat_fun(call, call.leaves, tangents)
             return values + slopes[: call.num_outs]
 
         flat, dims = along_basis(pushforward, call.avals)
         count = len(flat) - call.num_outs
-        flat[:count] = map(first_of, flat[:count], dims)
-        check_outputs_forward(call, flat, holomorphic)
+        flat[:count] = map(drop_tangent_axis, flat[:count], dims)
+        check_output_dtypes_jacfwd(call, flat, holomorphic)
         outs = list(map(typeof, flat[: call.num_outs]))
         rows = [
             blocks(slope, dim, out.ndim, call.avals, _shapes([out], call.avals), out)
@@ -197,12 +210,14 @@ def jacrev(
     """
     check_callable(fun)
 
-    @described("Jacobian", fun, argnums)
+    @named_after("Jacobian", fun, argnums)
     def jacrev_f(*args, **kwargs):
-        call = flat_call("jacrev", fun, args, kwargs, argnums, has_aux, ValueError)
-        check_inputs(call, holomorphic, allow_int)
-        flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
-        check_outputs(call, flat, holomorphic)
+        call = flatten_diff_args(
+            "jacrev", fun, args, kwargs, argnums, has_aux, ValueError
+        )
+        check_input_dtypes_grad(call, holomorphic, allow_int)
+        flat, pullback = vjp_flat_fun(call, call.leaves, lambda: call.num_outs)
+        check_output_dtypes_revderiv(call, flat, holomorphic)
         outs = list(map(typeof, flat[: call.num_outs]))
         cts, dims = along_basis(lambda *cts: pullback(cts), outs)
         columns = [

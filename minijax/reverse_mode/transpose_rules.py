@@ -15,20 +15,20 @@ from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.arrays.transfer import ArrayCopySemantics, device_put_p
-from minijax.core import current_trace, lifetime, set_current_trace
+from minijax.core import current_trace, set_current_trace, trace_scope
 from minijax.jaxprs.jaxpr import JaxprTrace, abstractify, eval_jaxpr
-from minijax.linearization.linearize import SplitTrace
+from minijax.linearization.linearize import PartialEvalTrace
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import Partial
 from minijax.reverse_mode.backward_pass import (
-    Linear,
-    Pullback,
-    PullbackOnTrees,
+    FlatPullback,
+    TreePullback,
+    UndefinedPrimal,
     backward_pass,
-    elementwise_transposes,
+    deftranspose,
+    deftranspose_elementwise,
     transpose_rules,
-    transposes,
-    zero,
+    zero_like,
 )
 
 # Transpose rules of pieces, complex numbers and collectives; reasons for the others.
@@ -42,12 +42,14 @@ def unslice(ct, x, start_indices, limit_indices, strides):
         step = strides[axis] if strides else 1
         span = (count - 1) * step + 1 if count else 0
         config.append((start, size - start - span, step - 1))
-    return lax.pad(ct, zero(ct), config)
+    return lax.pad(ct, zero_like(ct), config)
 
 
 def unpad(ct, x, value, padding_config):
     """Transpose padding: cut out what was padded."""
-    cut = lax.pad(ct, zero(ct), [(-low, -high, 0) for low, high, _ in padding_config])
+    cut = lax.pad(
+        ct, zero_like(ct), [(-low, -high, 0) for low, high, _ in padding_config]
+    )
     steps = [interior + 1 for _, _, interior in padding_config]
     if set(steps) <= {1}:
         return cut
@@ -64,11 +66,11 @@ def pad_value(ct, x, value, padding_config):
     return lax.sub(sum_all(ct), sum_all(unpad(ct, x, value, padding_config)))
 
 
-transposes(lax.slice_p, unslice)
-transposes(lax.pad_p, unpad, pad_value)
+deftranspose(lax.slice_p, unslice)
+deftranspose(lax.pad_p, unpad, pad_value)
 
 
-transposes(
+deftranspose(
     lax.cumsum_p,
     lambda ct, x, axis, reverse: lax.cumsum(ct, axis=axis, reverse=not reverse),
 )
@@ -84,7 +86,7 @@ def concatenate_transpose(cotangents, *operands, dimension):
         return lax.slice_in_dim(ct, end - size, end, axis=dimension)
 
     return [
-        stretch(size, end) if isinstance(operand, Linear) else None
+        stretch(size, end) if isinstance(operand, UndefinedPrimal) else None
         for operand, size, end in zip(operands, sizes, ends)
     ]
 
@@ -105,17 +107,19 @@ def unmoved(cts, *operands, devices, srcs, copy_semantics):
 
 
 transpose_rules[device_put_p] = unmoved
-transposes(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct)[0])
-transposes(
+deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct)[0])
+deftranspose(
     lax.reduce_precision_p,
     lambda ct, x, **bits: lax.reduce_precision_p.bind(ct, **bits)[0],
 )
-elementwise_transposes(lax.conj_p, lambda ct, z: lax.conj(ct))
-elementwise_transposes(lax.real_p, lambda ct, z: lax.complex(ct, zero(ct, False)))
-elementwise_transposes(
-    lax.imag_p, lambda ct, z: lax.complex(zero(ct, False), lax.neg(ct))
+deftranspose_elementwise(lax.conj_p, lambda ct, z: lax.conj(ct))
+deftranspose_elementwise(
+    lax.real_p, lambda ct, z: lax.complex(ct, zero_like(ct, False))
 )
-elementwise_transposes(
+deftranspose_elementwise(
+    lax.imag_p, lambda ct, z: lax.complex(zero_like(ct, False), lax.neg(ct))
+)
+deftranspose_elementwise(
     lax.complex_p, lambda ct, x, y: lax.real(ct), lambda ct, x, y: lax.imag(lax.neg(ct))
 )
 
@@ -144,12 +148,12 @@ def unexchange(ct, x, split_axis, concat_axis, **params):
     return lax.all_to_all_p.bind(ct, **places, **params)[0]
 
 
-transposes(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0])
+deftranspose(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0])
 psum_transpose = transpose_rules[lax.psum_p]
-transposes(lax.ppermute_p, unpermute)
-transposes(lax.all_gather_p, ungather)
-transposes(lax.reduce_scatter_p, unscatter)
-transposes(lax.all_to_all_p, unexchange)
+deftranspose(lax.ppermute_p, unpermute)
+deftranspose(lax.all_gather_p, ungather)
+deftranspose(lax.reduce_scatter_p, unscatter)
+deftranspose(lax.all_to_all_p, unexchange)
 
 
 NONLINEAR = (
@@ -161,27 +165,27 @@ UNDERIVED = "It is not linear, and it has no derivative that could be transposed
 NO_OPERANDS = "It has no operands that a cotangent could go to."
 
 
-def refuse(reason, names):
+def mark_without_transpose(reason, names):
     """Write down why the primitives with these names have no rule."""
     for name in names.split():
         transpose_rules.reasons[getattr(lax, f"{name}_p")] = reason
 
 
-refuse(
+mark_without_transpose(
     NONLINEAR,
     "sign abs floor ceil round exp exp2 log log1p expm1 sin cos tan asin acos atan "
     "sinh cosh tanh asinh acosh atanh logistic sqrt rsqrt cbrt square integer_pow erf "
     "erfc erf_inv lgamma rem pow max min atan2 clamp reduce_prod "
     "reduce_max reduce_min cumprod cummax cummin cumlogsumexp",
 )
-refuse(UNDERIVED, "digamma nextafter bitcast_convert_type pmax pmin")
-refuse(
+mark_without_transpose(UNDERIVED, "digamma nextafter bitcast_convert_type pmax pmin")
+mark_without_transpose(
     DISCRETE,
     "is_finite not population_count clz and or xor shift_left shift_right_logical "
     "shift_right_arithmetic eq ne lt le gt ge reduce_and reduce_or reduce_xor argmax "
     "argmin",
 )
-refuse(NO_OPERANDS, "iota axis_index")
+mark_without_transpose(NO_OPERANDS, "iota axis_index")
 
 
 # The transpose of a function that is linear as it stands.
@@ -210,8 +214,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     call = FlatCall("linear_transpose", fun, primals, typeof=abstractify)
     jaxpr, consts = linear_jaxpr(call, call.avals)
     refuse_mixed_dtypes(call, jaxpr.out_avals)
-    pullback = Partial(Pullback(jaxpr, range(len(call.avals)), call.avals), consts)
-    on_trees = PullbackOnTrees("transpose", call, jaxpr.out_avals, TypeError)
+    pullback = Partial(FlatPullback(jaxpr, range(len(call.avals)), call.avals), consts)
+    on_trees = TreePullback("transpose", call, jaxpr.out_avals, TypeError)
     return Partial(on_trees, pullback)
 
 
@@ -227,27 +231,27 @@ def linear_jaxpr(f, avals):
     """
     parent = current_trace()
     tape = JaxprTrace(parent)
-    with lifetime(tape):
-        with set_current_trace(SplitTrace(parent, tape)):
+    with trace_scope(tape):
+        with set_current_trace(PartialEvalTrace(parent, tape)):
             outs = f(*map(tape.new_input, avals))
         return tape.to_jaxpr(outs)
 
 
-def transposed_call(call, operands, cts):
+def transpose_call_eqn(call, operands, cts):
     """Transpose a program that is called, after what is known in it was evaluated.
 
     A loop in it may carry known values beside linear ones: it is split first.
 
     Args:
       call: the `ClosedJaxpr`.
-      operands: for each input its value, or a `Linear`.
+      operands: for each input its value, or a `UndefinedPrimal`.
       cts: for each result an array, or None for zero.
 
     Returns:
       For each input an array, or None: zero, or not linear.
     """
-    linear = [isinstance(x, Linear) for x in operands]
-    places = [x for x in operands if isinstance(x, Linear)]
+    linear = [isinstance(x, UndefinedPrimal) for x in operands]
+    places = [x for x in operands if isinstance(x, UndefinedPrimal)]
 
     def function(*moving):
         given = iter(moving)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from minijax.arrays.array import typeof
-from minijax.batching.vmap import move_axis
-from minijax.callbacks.host_calls import one_by_one, vmap_methods
+from minijax.batching.vmap import move_one_axis
+from minijax.callbacks.host_calls import sequential_vmap_rule, vmap_methods
 from minijax.control_flow.conditionals import cond_p as cond_p
 from minijax.control_flow.while_loops import while_p as while_p
 from minijax.core import impl_rules
@@ -21,27 +21,32 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, Var
 from minijax.jitting.compilation import backend_name, run_program
 from minijax.jitting.stages import cost_analysis, cost_rules
 from minijax.python_backend.codegen import python_rules
-from minijax.python_backend.codegen_rules import hand_over
+from minijax.python_backend.codegen_rules import assign_outputs
 from minijax.pytrees.tree_util import tree_flatten, tree_map
-from minijax.rematerialization.caching import remembered
+from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
     dce_rules,
-    merge,
-    only,
-    partition,
-    stage,
+    merge_lists,
+    partition_list,
+    select_where,
+    trace_flat_fun,
 )
 from minijax.rematerialization.remat import (
-    Keeping,
-    keep_results,
-    keep_rules,
-    keeping,
-    keeps,
+    RematSplit,
+    policy_allows_saving,
+    remat_partial_eval,
+    remat_partial_eval_rules,
+    save_outputs,
 )
 from minijax.scans.loops import scan
-from minijax.scans.scan import bind_scan, row_aval, stacked_aval, step_by_step
+from minijax.scans.scan import bind_scan, scan_impl, stack_aval, unstacked_aval
 from minijax.scans.scan import scan_p as scan_p
-from minijax.scans.step import groups, made_for, needed_step, row_step
+from minijax.scans.step import (
+    cached_per_function,
+    dce_scan_body,
+    map_body,
+    split_list_by_sizes,
+)
 
 # A scan in emitted Python: a for loop, and an array for each of the ys.
 
@@ -56,18 +61,22 @@ def write_scan(writer, eqn, operands, results):
       results: the names of its results.
     """
     program, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
-    consts, carry, xs = groups(operands, eqn.params["num_consts"], num_carry)
-    state, ys = groups(results, num_carry)
+    consts, carry, xs = split_list_by_sizes(
+        operands, eqn.params["num_consts"], num_carry
+    )
+    state, ys = split_list_by_sizes(results, num_carry)
     state = [writer.name("carry") if name == "_" else name for name in state]
     writer.assign(state, carry)
     stacks, twins = _write_stacks(writer, eqn, ys)
     step = writer.name("step")
     with writer.block(f"for {step} in {_range_of_rows(**eqn.params)}:"):
         rows = _write_rows(writer, program, xs, step)
-        carry, rows = groups(writer.inline(program, consts + state + rows), num_carry)
+        carry, rows = split_list_by_sizes(
+            writer.inline(program, consts + state + rows), num_carry
+        )
         for y, place in stacks.items():
             writer.line(f"{y}[{step}] = {rows[place]}")
-        hand_over(writer, program, carry, state)
+        assign_outputs(writer, program, carry, state)
     writer.assign(*twins)
 
 
@@ -112,7 +121,7 @@ def _write_rows(writer, program, xs, step):
 # A scan as one equation: its program outside of `jit`, its dead code, its costs.
 
 
-@remembered
+@weakref_memoize
 def program_of_scan(step, length, reverse, num_consts, num_carry, unroll):
     """Return the program of one equation, a scan.
 
@@ -121,15 +130,15 @@ def program_of_scan(step, length, reverse, num_consts, num_carry, unroll):
       length, reverse, num_consts, num_carry, unroll: the other parameters of the scan.
     """
     how = {"length": length, "reverse": reverse, "unroll": unroll}
-    consts, carry, rows = groups(step.in_avals, num_consts, num_carry)
-    xs = [stacked_aval(row, length) for row in rows]
+    consts, carry, rows = split_list_by_sizes(step.in_avals, num_consts, num_carry)
+    xs = [stack_aval(row, length) for row in rows]
     step = ClosedJaxpr(step.jaxpr, step.consts)  # a memory must not hold its key
 
     def program(*args):
-        operands = groups(args, num_consts, num_carry)
+        operands = split_list_by_sizes(args, num_consts, num_carry)
         return sum(bind_scan(step, *operands, **how), [])
 
-    return stage(program, consts + carry + xs)
+    return trace_flat_fun(program, consts + carry + xs)
 
 
 _parameters = "length", "reverse", "num_consts", "num_carry", "unroll"
@@ -137,42 +146,42 @@ _parameters = "length", "reverse", "num_consts", "num_carry", "unroll"
 
 def _run_whole(*args, jaxpr, **params):
     if backend_name() == "interpreter":
-        return step_by_step(*args, jaxpr=jaxpr, **params)
+        return scan_impl(*args, jaxpr=jaxpr, **params)
     key = [params[name] for name in _parameters]
     return run_program(program_of_scan(jaxpr, *key), args, name="scan")
 
 
-impl_rules.supersede(scan_p, step_by_step, _run_whole)
+impl_rules.supersede(scan_p, scan_impl, _run_whole)
 
 
 def one_per_step(primitive, axis, args, dims, params):
     """Bind a primitive in a scan over the examples."""
     is_mapped = [dim is not None for dim in dims]
-    consts, examples = partition(is_mapped, args)
-    dims = only(is_mapped, dims)
-    examples = [move_axis(x, dim, 0) for x, dim in zip(examples, dims)]
+    consts, examples = partition_list(is_mapped, args)
+    dims = select_where(is_mapped, dims)
+    examples = [move_one_axis(x, dim, 0) for x, dim in zip(examples, dims)]
 
     def step(*flat):
-        shared, rows = groups(flat, len(consts))
-        return primitive.bind(*merge(is_mapped, shared, rows), **params)
+        shared, rows = split_list_by_sizes(flat, len(consts))
+        return primitive.bind(*merge_lists(is_mapped, shared, rows), **params)
 
-    avals = [typeof(x) for x in consts] + [row_aval(typeof(x)) for x in examples]
+    avals = [typeof(x) for x in consts] + [unstacked_aval(typeof(x)) for x in examples]
     how = {"length": axis.size, "reverse": False, "unroll": 1}
-    _, ys = bind_scan(stage(step, avals), consts, [], examples, **how)
+    _, ys = bind_scan(trace_flat_fun(step, avals), consts, [], examples, **how)
     return ys, [0] * len(ys)
 
 
-vmap_methods.supersede("sequential", one_by_one, one_per_step)
+vmap_methods.supersede("sequential", sequential_vmap_rule, one_per_step)
 
 
 def _dce(eqn, used):
     sizes = eqn.params["num_consts"], eqn.params["num_carry"]
-    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
-    consts, carry, _ = groups(kept, *sizes)
+    step, kept, used = dce_scan_body(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = split_list_by_sizes(kept, *sizes)
     changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
     return eqn.replace(
-        invars=only(kept, eqn.invars),
-        outvars=only(used, eqn.outvars),
+        invars=select_where(kept, eqn.invars),
+        outvars=select_where(used, eqn.outvars),
         params=eqn.params | changes,
     )
 
@@ -187,11 +196,11 @@ cost_rules[scan_p] = _cost
 
 
 def _keep(eqn, policy):
-    step = keeping(eqn.params["jaxpr"], policy)
-    if keeps(policy, eqn) or not step.kept:
-        return keep_results(eqn, policy)
+    step = remat_partial_eval(eqn.params["jaxpr"], policy)
+    if policy_allows_saving(policy, eqn) or not step.kept:
+        return save_outputs(eqn, policy)
     length, params = eqn.params["length"], eqn.params
-    rows = [Var(stacked_aval(var.aval, length)) for var in step.kept]
+    rows = [Var(stack_aval(var.aval, length)) for var in step.kept]
     now = eqn.replace(
         outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.now}
     )
@@ -199,10 +208,10 @@ def _keep(eqn, policy):
         invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.again}
     )
     again = dce_rules[scan_p](again, (True,) * len(again.outvars))
-    return Keeping(now, again, rows)
+    return RematSplit(now, again, rows)
 
 
-keep_rules[scan_p] = _keep
+remat_partial_eval_rules[scan_p] = _keep
 
 
 # Functions whose batch is a loop over the examples.
@@ -222,12 +231,12 @@ def sequential_vmap(f: Callable) -> custom_vmap:
     def rule(axis_size, in_batched, *args):
         leaves, tree = tree_flatten(list(args))
         batched = tree.flatten_up_to(in_batched)
-        shared, rows = partition(batched, leaves)
+        shared, rows = partition_list(batched, leaves)
 
         def one(row):
-            return f(*tree.unflatten(merge(batched, shared, row)))
+            return f(*tree.unflatten(merge_lists(batched, shared, row)))
 
-        out = scan(made_for(row_step, one), (), rows)[1]
+        out = scan(cached_per_function(map_body, one), (), rows)[1]
         return out, tree_map(lambda leaf: True, out)
 
     return f

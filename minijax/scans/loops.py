@@ -13,35 +13,43 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl, typeof
+from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.dtypes import config
 from minijax.batching.vmap import vmap
-from minijax.control_flow.common import check_carry, promote_weak, rewired
-from minijax.forward_mode.jvp_rules import cut
+from minijax.control_flow.common import (
+    check_carry_type,
+    closed_jaxpr_with_io,
+    promote_weak_typed_inputs,
+)
+from minijax.forward_mode.jvp_rules import slice_along_axis
 from minijax.jaxprs.jaxpr import abstractify
-from minijax.jitting.compilation import program_of
+from minijax.jitting.compilation import trace_call
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
-from minijax.rematerialization.jaxpr_transforms import merge, only, partition
-from minijax.scans.scan import bind_scan, order_of_rows, row_aval
+from minijax.rematerialization.jaxpr_transforms import (
+    merge_lists,
+    partition_list,
+    select_where,
+)
+from minijax.scans.scan import bind_scan, scan_indices, unstacked_aval
 from minijax.scans.step import (
-    batch_step,
-    below_upper,
+    batched_map_body,
     bound_dtype,
+    cached_per_function,
+    canonicalize_unroll,
     common_axis,
-    count_steps,
-    counting_body,
-    counting_step,
-    cut_batches,
-    groups,
-    joined,
-    known_bounds,
-    made_for,
-    of_dtype,
+    concatenate_remainder,
+    concrete_bounds_or_none,
+    convert_bound,
+    flatten_batches,
+    fori_body,
+    fori_cond,
+    fori_scan_body,
+    map_body,
     on_leaves,
-    row_step,
-    rows_of_batches,
-    steps_at_once,
+    scan_length,
+    split_batches,
+    split_list_by_sizes,
 )
 from minijax.typing import ArrayLike
 
@@ -50,18 +58,18 @@ from minijax.typing import ArrayLike
 
 def every_second(xs, start, limit, axis):
     """Return the elements `start`, `start` + 2, … before `limit` of each array."""
-    return [cut(x, axis, start, limit, 2) for x in xs]
+    return [slice_along_axis(x, axis, start, limit, 2) for x in xs]
 
 
 def interleave(x, y, axis):
     """Return the elements of `x` and `y` in turn; `x` may have one more than `y`."""
     shape, size = typeof(y).shape, typeof(y).shape[axis]
     more = typeof(x).shape[axis] > size
-    both = [cut(x, axis, 0, size) if more else x, y]
+    both = [slice_along_axis(x, axis, 0, size) if more else x, y]
     columns = [lax.expand_dims(part, (axis + 1,)) for part in both]
     pairs = lax.concatenate(columns, axis + 1)
     result = lax.reshape(pairs, (*shape[:axis], 2 * size, *shape[axis + 1 :]))
-    last = [cut(x, axis, size, size + 1)] if more else []
+    last = [slice_along_axis(x, axis, size, size + 1)] if more else []
     result = lax.concatenate([result, *last], axis)
     return lax.convert_element_type(result, result.dtype)  # never weak, as in JAX
 
@@ -80,9 +88,13 @@ def combine_prefixes(combine, xs, axis):
     first = every_second(xs, 0, size - 1, axis)
     pairs = combine(first, every_second(xs, 1, size, axis))
     odd = combine_prefixes(combine, pairs, axis)
-    even = [cut(x, axis, 0, 1) for x in xs]
+    even = [slice_along_axis(x, axis, 0, 1) for x in xs]
     if size > 2:
-        before = odd if size % 2 else [cut(x, axis, 0, size // 2 - 1) for x in odd]
+        before = (
+            odd
+            if size % 2
+            else [slice_along_axis(x, axis, 0, size // 2 - 1) for x in odd]
+        )
         later = combine(before, every_second(xs, 2, size, axis))
         even = [lax.concatenate(both, axis) for both in zip(even, later)]
     return [interleave(x, y, axis) for x, y in zip(even, odd)]
@@ -126,7 +138,7 @@ def associative_scan(
 # From the user's function of one step to its program, and to the scan that runs it.
 
 
-class StepProgram:
+class TracedScanBody:
     """A user's function of one step, written down for a carry and for rows.
 
     Args:
@@ -149,17 +161,17 @@ class StepProgram:
         self.carry, tree = tree_flatten(init)
         avals = self._write_down(tree)
         if self.carry_tree == tree:
-            self.carry, promoted = promote_weak(self.carry, *avals)
+            self.carry, promoted = promote_weak_typed_inputs(self.carry, *avals)
             avals = self._write_down(tree) if promoted else avals
-        check_carry("scan", f, tree, avals[0], self.carry_tree, avals[1])
+        check_carry_type("scan", f, tree, avals[0], self.carry_tree, avals[1])
 
     def _write_down(self, tree):
         """Trace, and return the types of the carry before and after."""
         args = tree.unflatten(self.carry), self.xs
         call = FlatCall("scan", self.f, args, typeof=abstractify)
         count = len(self.carry)
-        call.avals[count:] = [row_aval(aval) for aval in call.avals[count:]]
-        self.program = program_of(call, hoist=True)
+        call.avals[count:] = [unstacked_aval(aval) for aval in call.avals[count:]]
+        self.program = trace_call(call, hoist=True)
         outs = self.program.closed.out_avals
         self.carry_tree, _ = _pair(call, self.program.out_tree, outs)
         outs = outs[: self.carry_tree.num_leaves]
@@ -182,11 +194,11 @@ def _pair(call, out_tree, outs):
     )
 
 
-def run_step(step, xs, **how):
+def bind_scan_body(step, xs, **how):
     """Bind the scan of a step, but for what it only passes on.
 
     Args:
-      step: a `StepProgram`.
+      step: a `TracedScanBody`.
       xs: the list of arrays.
       **how: `length`, `reverse` and `unroll`.
 
@@ -196,16 +208,16 @@ def run_step(step, xs, **how):
     closed, captured = step.program.closed, step.program.captured
     sizes = len(captured), len(step.carry)
     still, given = passed_on(closed, *sizes)
-    consts, carry, rows = groups(range(len(closed.invars)), *sizes)
-    carry, fixed = partition(still, carry)
+    consts, carry, rows = split_list_by_sizes(range(len(closed.invars)), *sizes)
+    carry, fixed = partition_list(still, carry)
     kept = [not flag for flag in still] + [place is None for place in given]
-    results = only(kept, range(len(kept)))
-    closed = rewired(closed, [*fixed, *consts, *carry, *rows], results)
-    carry, fixed = partition(still, step.carry)
+    results = select_where(kept, range(len(kept)))
+    closed = closed_jaxpr_with_io(closed, [*fixed, *consts, *carry, *rows], results)
+    carry, fixed = partition_list(still, step.carry)
     carry, ys = bind_scan(closed, fixed + captured, carry, xs, **how)
     ys = iter(ys)
     ys = [next(ys) if place is None else _as_array(xs[place]) for place in given]
-    return merge(still, carry, fixed), ys
+    return merge_lists(still, carry, fixed), ys
 
 
 def passed_on(closed, num_consts, num_carry):
@@ -215,14 +227,14 @@ def passed_on(closed, num_consts, num_carry):
       For each of the carry whether it is returned as it came; and for each of the ys
       the place among the xs of the row that it is, or None.
     """
-    _, carry, xs = groups(closed.invars, num_consts, num_carry)
-    carry_out, ys = groups(closed.outvars, num_carry)
+    _, carry, xs = split_list_by_sizes(closed.invars, num_consts, num_carry)
+    carry_out, ys = split_list_by_sizes(closed.outvars, num_carry)
     still = [before is after for before, after in zip(carry, carry_out)]
     return still, [xs.index(y) if y in xs else None for y in ys]
 
 
 def _as_array(x):
-    return asarray_impl(x) if isinstance(x, np.ndarray) else x
+    return as_array_impl(x) if isinstance(x, np.ndarray) else x
 
 
 # scan, fori_loop: loops with a known number of steps, as users write them.
@@ -266,13 +278,13 @@ def scan(
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f has to be a function of one step, got {f!r}.")
-    length = count_steps(xs, length)
+    length = scan_length(xs, length)
     if config.jax_disable_jit:
         return scan_in_python(f, init, xs, length, reverse)
-    step = StepProgram(f, init, xs)
+    step = TracedScanBody(f, init, xs)
     how = {"length": length, "reverse": bool(reverse)}
-    how["unroll"] = steps_at_once(unroll, length)
-    carry, ys = run_step(step, tree_leaves(xs), **how)
+    how["unroll"] = canonicalize_unroll(unroll, length)
+    carry, ys = bind_scan_body(step, tree_leaves(xs), **how)
     return step.program.out_tree.unflatten([*carry, *ys])
 
 
@@ -284,7 +296,7 @@ def scan_in_python(f, init, xs, length, reverse):
             "and with disable_jit it runs nothing else."
         )
     carry, rows = init, {}
-    for i in order_of_rows(length, reverse):
+    for i in scan_indices(length, reverse):
         carry, rows[i] = f(carry, tree_map(lambda x, i=i: _row_of(x, i), xs))
     return carry, tree_map(_stack, *[rows[i] for i in range(length)])
 
@@ -301,7 +313,7 @@ def _counted(lower, upper, body_fun, init_val, unroll):
     length = max(upper - lower, 0)
     if length == 0 and config.jax_disable_jit:
         return init_val
-    step = made_for(counting_step, body_fun)
+    step = cached_per_function(fori_scan_body, body_fun)
     (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
     return value
 
@@ -338,7 +350,7 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError(f"lax.fori_loop: body_fun has to be a function: {body_fun!r}.")
-    dtype, bounds = bound_dtype(lower, upper), known_bounds(lower, upper)
+    dtype, bounds = bound_dtype(lower, upper), concrete_bounds_or_none(lower, upper)
     if bounds is not None:
         first, end = bounds
         return _counted(first, end, body_fun, init_val, bool(unroll) and unroll)
@@ -347,9 +359,9 @@ def fori_loop(
             "fori_loop: a loop can be unrolled only if its bounds are known, but "
             f"lower is {lower!r} and upper is {upper!r}."
         )
-    bounds = [of_dtype(bound, dtype) for bound in (lower, upper)]
-    body = made_for(counting_body, body_fun)
-    return lax.while_loop(below_upper, body, (*bounds, init_val))[2]
+    bounds = [convert_bound(bound, dtype) for bound in (lower, upper)]
+    body = cached_per_function(fori_body, body_fun)
+    return lax.while_loop(fori_cond, body, (*bounds, init_val))[2]
 
 
 # lax.map: a function of one row, for each row, in a loop and perhaps in batches.
@@ -373,17 +385,17 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Reference: ``jax.lax.map``.
     """
     if batch_size is None:
-        return scan(row_step(lambda: f), (), xs)[1]
+        return scan(map_body(lambda: f), (), xs)[1]
     if batch_size < 0:
         raise TypeError(f"lax.map: batch_size has to be at least 0, not {batch_size}.")
-    count = count_steps(xs)
+    count = scan_length(xs)
     batches = count // batch_size if batch_size else 0
     if batches == 0:
         return vmap(f)(xs)
     leaves, treedef = tree_flatten(xs)
-    pieces = [cut_batches(x, batches, batch_size) for x in leaves]
+    pieces = [split_batches(x, batches, batch_size) for x in leaves]
     whole, rest = (treedef.unflatten(part) for part in zip(*pieces))
-    ys = scan(batch_step(lambda: f), (), whole)[1]
+    ys = scan(batched_map_body(lambda: f), (), whole)[1]
     if count == batches * batch_size:
-        return tree_map(rows_of_batches, ys)
-    return tree_map(joined, ys, vmap(f)(rest))
+        return tree_map(flatten_batches, ys)
+    return tree_map(concatenate_remainder, ys, vmap(f)(rest))

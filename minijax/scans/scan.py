@@ -11,26 +11,40 @@ References: ``jax.lax.scan``, ``jax.lax.scan``, its transpose.
 # Made from chapters/16_scan.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules, typeof
-from minijax.arrays.transfer import brought
-from minijax.batching.vmap import at_front, move_axis, program_primitives, vmap_rules
-from minijax.control_flow.common import zeros
+from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules, typeof
+from minijax.arrays.transfer import transfer_operands
+from minijax.batching.vmap import (
+    batch_dim_to_front,
+    higher_order_primitives,
+    move_one_axis,
+    vmap_rules,
+)
+from minijax.control_flow.common import zeros_of_aval
 from minijax.core import Primitive, impl_rules, set_current_trace
-from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent
-from minijax.jaxprs.types import Latest
-from minijax.jitting.compilation import compiled, place_to_run
-from minijax.jitting.primitive import check_operands
-from minijax.linearization.linearize import split_rules
-from minijax.rematerialization.caching import remembered
-from minijax.rematerialization.jaxpr_transforms import merge, partition, spread, stage
-from minijax.reverse_mode.backward_pass import Linear, backward_pass, transpose_rules
+from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent_aval
+from minijax.jaxprs.types import Hook
+from minijax.jitting.compilation import compile_cached, loop_placement
+from minijax.jitting.primitive import check_jaxpr_operands
+from minijax.linearization.linearize import partial_eval_rules
+from minijax.rematerialization.caching import weakref_memoize
+from minijax.rematerialization.jaxpr_transforms import (
+    merge_lists,
+    partition_list,
+    scatter_by_mask,
+    trace_flat_fun,
+)
+from minijax.reverse_mode.backward_pass import (
+    UndefinedPrimal,
+    backward_pass,
+    transpose_rules,
+)
 from minijax.scans.step import (
-    adding_step,
-    groups,
-    jvp_step,
-    needed_step,
-    split_step,
-    vmap_step,
+    accumulate_in_carry,
+    batch_scan_body,
+    dce_scan_body,
+    jvp_scan_body,
+    partial_eval_scan_body,
+    split_list_by_sizes,
 )
 
 # scan: a loop with a known number of steps, as a primitive.
@@ -38,25 +52,25 @@ from minijax.scans.step import (
 scan_p = Primitive("scan")
 
 
-def row_aval(aval):
+def unstacked_aval(aval):
     """Return the abstract value of one row of an array."""
     return aval.update(shape=aval.shape[1:])
 
 
-def stacked_aval(aval, length):
+def stack_aval(aval, length):
     """Return the abstract value of the array in which `length` rows are stacked."""
     return aval.update(shape=(length, *aval.shape))
 
 
 def _shape(*avals, jaxpr, length, num_consts, num_carry, **params):
-    consts, carry, xs = groups(avals, num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(avals, num_consts, num_carry)
     if any(x.shape[:1] != (length,) for x in xs):
         raise TypeError(f"A scan of {length} steps takes {length} rows of each: {xs}.")
-    given = [*consts, *carry, *(row_aval(x) for x in xs)]
-    check_operands("A step of this scan", jaxpr.in_avals, given)
-    carry_out, rows = groups(jaxpr.out_avals, num_carry)
-    check_operands("A step of this scan", carry, carry_out)
-    return carry_out + [stacked_aval(row, length) for row in rows]
+    given = [*consts, *carry, *(unstacked_aval(x) for x in xs)]
+    check_jaxpr_operands("A step of this scan", jaxpr.in_avals, given)
+    carry_out, rows = split_list_by_sizes(jaxpr.out_avals, num_carry)
+    check_jaxpr_operands("A step of this scan", carry, carry_out)
+    return carry_out + [stack_aval(row, length) for row in rows]
 
 
 shape_rules[scan_p] = _shape
@@ -67,32 +81,32 @@ def run_steps(step, consts, carry, xs, num_ys, order):
     ys = [[None] * len(order) for _ in range(num_ys)]
     for i in order:
         outs = step(*consts, *carry, *[_row(x, i) for x in xs])
-        carry, rows = groups(outs, len(carry))
+        carry, rows = split_list_by_sizes(outs, len(carry))
         for y, row in zip(ys, rows):
             y[i] = row
     return carry, ys
 
 
-def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+def scan_impl(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """Evaluate a scan: run the program of its step as often as it says."""
-    placement = place_to_run(args, scan_p, jaxpr)
+    placement = loop_placement(args, scan_p, jaxpr)
     if placement.device.together:  # a group of devices
         params = {"jaxpr": jaxpr, "length": length, "reverse": reverse}
         params |= {"num_consts": num_consts, "num_carry": num_carry, "unroll": unroll}
         avals = jaxpr.out_avals
         return placement.device.together(scan_p, args, params, avals, placement)
-    step = compiled(jaxpr, placement=placement)
-    args = brought(map(asarray_impl, args), placement.device)
-    consts, carry, xs = groups(args, num_consts, num_carry)
-    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
-    order = order_of_rows(length, reverse)
+    step = compile_cached(jaxpr, placement=placement)
+    args = transfer_operands(map(as_array_impl, args), placement.device)
+    consts, carry, xs = split_list_by_sizes(args, num_consts, num_carry)
+    carry_avals, row_avals = split_list_by_sizes(jaxpr.out_avals, num_carry)
+    order = scan_indices(length, reverse)
     carry, ys = run_steps(step, consts, carry, xs, len(row_avals), order)
     buffers = [asbuffer(x, placement.device) for x in carry]
     carry = [ArrayImpl(*pair, placement) for pair in zip(buffers, carry_avals)]
     return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
 
 
-def order_of_rows(length, reverse):
+def scan_indices(length, reverse):
     """Return the numbers of the rows in the order in which a scan takes them."""
     return range(length)[::-1] if reverse else range(length)
 
@@ -103,12 +117,12 @@ def _evaluated(compute, buffers, aval, placement, **params):
 
 
 def _row(x, i):
-    aval, buffers = row_aval(x.aval), [asbuffer(x)]
+    aval, buffers = unstacked_aval(x.aval), [asbuffer(x)]
     return _evaluated(lambda xp, x, i: x[i, ...], buffers, aval, x.placement, i=i)
 
 
 def _stacked(rows, aval, length, placement):
-    aval, rows = stacked_aval(aval, length), [asbuffer(row) for row in rows]
+    aval, rows = stack_aval(aval, length), [asbuffer(row) for row in rows]
     return _evaluated(_stack, rows, aval, placement, empty=(aval.shape, aval.dtype))
 
 
@@ -116,8 +130,8 @@ def _stack(xp, *rows, empty):
     return xp.stack(rows) if rows else xp.empty(*empty)
 
 
-impl_rules[scan_p] = step_by_step
-program_primitives.add(scan_p)
+impl_rules[scan_p] = scan_impl
+higher_order_primitives.add(scan_p)
 
 
 def bind_scan(step, consts, carry, xs, **how):
@@ -133,7 +147,7 @@ def bind_scan(step, consts, carry, xs, **how):
     """
     sizes = {"num_consts": len(consts), "num_carry": len(carry)}
     outs = scan_p.bind(*consts, *carry, *xs, jaxpr=step, **sizes, **how)
-    return groups(outs, len(carry))
+    return split_list_by_sizes(outs, len(carry))
 
 
 # What a scan means to jvp, split and vmap.
@@ -142,20 +156,25 @@ def bind_scan(step, consts, carry, xs, **how):
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
-    step, moving, moves = jvp_step(jaxpr, moving, *sizes)
+    step, moving, moves = jvp_scan_body(jaxpr, moving, *sizes)
     # Of consts, carry and xs, one after the other: values, tangents and flags.
-    by_group = zip(*[groups(each, *sizes) for each in (primals, tangents, moving)])
+    by_group = zip(
+        *[split_list_by_sizes(each, *sizes) for each in (primals, tangents, moving)]
+    )
     consts, carry, xs = [_with_tangents(*group) for group in by_group]
     carry, ys = bind_scan(step, consts, carry, xs, **how)
-    carry, carry_dot = groups(carry, num_carry)
-    ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
-    return carry + ys, spread(moves, carry_dot + ys_dot)
+    carry, carry_dot = split_list_by_sizes(carry, num_carry)
+    ys, ys_dot = split_list_by_sizes(ys, len(jaxpr.outvars) - num_carry)
+    return carry + ys, scatter_by_mask(moves, carry_dot + ys_dot)
 
 
 def _with_tangents(primals, tangents, moving):
     """Return the values of a group, followed by the tangents of those that move."""
     pairs = [(x, t) for x, t, moves in zip(primals, tangents, moving) if moves]
-    return [*primals, *(zeros_like_tangent(x) if t is None else t for x, t in pairs)]
+    return [
+        *primals,
+        *(zeros_like_tangent_aval(x) if t is None else t for x, t in pairs),
+    ]
 
 
 jvp_rules[scan_p] = _jvp
@@ -165,11 +184,14 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     """Run what is known of a scan, and leave the rest to the tape.
 
     Args:
-      split: a `SplitTrace`.
+      split: a `PartialEvalTrace`.
       args: the operands; `on_tape` says which of them only the tape will know.
       jaxpr, num_consts, num_carry, **how: the parameters of the scan.
     """
-    halves, outs = split_step(jaxpr, tuple(on_tape), num_consts, num_carry), []
+    halves, outs = (
+        partial_eval_scan_body(jaxpr, tuple(on_tape), num_consts, num_carry),
+        [],
+    )
     (consts, carry, xs), later = halves.operands(args)
     with set_current_trace(split.parent):
         decided, in_loop = halves.decide(consts)
@@ -180,10 +202,10 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     consts, carry, xs = later
     with set_current_trace(split.tape):
         last, ys = bind_scan(halves.second, fixed + consts, carry, xs + rows, **how)
-    return merge(halves.out_on_tape, known, last + ys)
+    return merge_lists(halves.out_on_tape, known, last + ys)
 
 
-split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
+partial_eval_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
     split, args, on_tape, **params
 )
 
@@ -191,7 +213,7 @@ split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
 # A scan backwards: the last step first, and cotangents as its carry.
 
 
-@remembered
+@weakref_memoize
 def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     """Return the step that runs a linear step backwards.
 
@@ -209,17 +231,23 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     avals = [*step.in_avals]
     # A carry of cotangents: what this step returns, the next one takes.
     avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
-    known, unknown = partition(linear, avals)
-    consts, rows = groups(known, linear[:num_consts].count(False))
+    known, unknown = partition_list(linear, avals)
+    consts, rows = split_list_by_sizes(known, linear[:num_consts].count(False))
 
     def back(*operands):
-        consts_now, cts, rows_now = groups(operands, len(consts), len(ct_avals))
-        operands = merge(linear, consts_now + rows_now, [Linear(a) for a in unknown])
+        consts_now, cts, rows_now = split_list_by_sizes(
+            operands, len(consts), len(ct_avals)
+        )
+        operands = merge_lists(
+            linear, consts_now + rows_now, [UndefinedPrimal(a) for a in unknown]
+        )
         arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
-        _, arrived = partition(linear, arrived)
-        return [zeros(a) if ct is None else ct for a, ct in zip(unknown, arrived)]
+        _, arrived = partition_list(linear, arrived)
+        return [
+            zeros_of_aval(a) if ct is None else ct for a, ct in zip(unknown, arrived)
+        ]
 
-    return stage(back, [*consts, *ct_avals, *rows])
+    return trace_flat_fun(back, [*consts, *ct_avals, *rows])
 
 
 def run_backwards(cts, operands, linear, step, num_consts, num_carry, with_sums, **how):
@@ -235,15 +263,15 @@ def run_backwards(cts, operands, linear, step, num_consts, num_carry, with_sums,
     Returns:
       For each operand its cotangent, or None if the scan is not linear in it.
     """
-    known, _ = partition(linear, operands)
+    known, _ = partition_list(linear, operands)
     num_sums = sum(linear[:num_consts])
-    consts, rows = groups(known, num_consts - num_sums)
-    ct_carry, ct_ys = groups(cts, num_carry)
-    ct_avals = *map(typeof, ct_carry), *[row_aval(typeof(ct)) for ct in ct_ys]
+    consts, rows = split_list_by_sizes(known, num_consts - num_sums)
+    ct_carry, ct_ys = split_list_by_sizes(cts, num_carry)
+    ct_avals = *map(typeof, ct_carry), *[unstacked_aval(typeof(ct)) for ct in ct_ys]
     back = transposed_step(step, linear, ct_avals, num_consts, num_carry)
     xs = ct_ys + rows
     totals, ct_carry, ct_xs = with_sums(back, consts, ct_carry, xs, num_sums, **how)
-    return spread(linear, totals + ct_carry + ct_xs)
+    return scatter_by_mask(linear, totals + ct_carry + ct_xs)
 
 
 def sum_in_carry(step, consts, carry, xs, num_sums, **how):
@@ -252,30 +280,34 @@ def sum_in_carry(step, consts, carry, xs, num_sums, **how):
     Returns:
       The list of the totals, the list of the last carry, and the list of the ys.
     """
-    sums = list(map(zeros, step.out_avals[:num_sums]))
+    sums = list(map(zeros_of_aval, step.out_avals[:num_sums]))
     ys = []
     if step.outvars:
-        step = adding_step(step, len(consts), num_sums)
+        step = accumulate_in_carry(step, len(consts), num_sums)
         carry, ys = bind_scan(step, consts, sums + carry, xs, **how)
-    return *groups(carry, num_sums), ys
+    return *split_list_by_sizes(carry, num_sums), ys
 
 
-loop_with_sums = Latest(sum_in_carry)
+accumulation_loop_hook = Hook(sum_in_carry)
 
 
 def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     used = tuple([ct is not None for ct in cts])
-    step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
-    sizes = [sum(group) for group in groups(kept, num_consts, num_carry)[:2]]
-    _, cts = partition(used, cts)  # of the results that are used
-    _, needed = partition(kept, operands)  # those that the step still reads
-    cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
-    linear = [isinstance(x, Linear) for x in needed]
+    step, kept, used = dce_scan_body(jaxpr, used, num_consts, num_carry)
+    sizes = [
+        sum(group) for group in split_list_by_sizes(kept, num_consts, num_carry)[:2]
+    ]
+    _, cts = partition_list(used, cts)  # of the results that are used
+    _, needed = partition_list(kept, operands)  # those that the step still reads
+    cts = [zeros_of_aval(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
+    linear = [isinstance(x, UndefinedPrimal) for x in needed]
     linear[sizes[0] : sum(sizes)] = [True] * sizes[1]  # zeros, if they are known
-    how = {"with_sums": loop_with_sums.value, "reverse": not reverse, **how}
+    how = {"with_sums": accumulation_loop_hook.value, "reverse": not reverse, **how}
     arrived = run_backwards(cts, needed, tuple(linear), step, *sizes, **how)
-    cts = spread(kept, arrived)
-    return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
+    cts = scatter_by_mask(kept, arrived)
+    return [
+        ct if isinstance(x, UndefinedPrimal) else None for x, ct in zip(operands, cts)
+    ]
 
 
 transpose_rules[scan_p] = _transpose
@@ -283,16 +315,20 @@ transpose_rules[scan_p] = _transpose
 
 def _rows_of_batches(x, dim):
     """Return one of the xs, with its mapped axis behind that of the steps."""
-    return x if dim is None else move_axis(x, dim, 1)
+    return x if dim is None else move_one_axis(x, dim, 1)
 
 
 def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
     given = tuple([dim is not None for dim in dims])
-    step, mapped, outs = vmap_step(jaxpr, axis, given, num_consts, num_carry)
+    step, mapped, outs = batch_scan_body(jaxpr, axis, given, num_consts, num_carry)
 
-    fixed, rows = groups(list(zip(args, dims, mapped)), num_consts + num_carry)
-    batches = [at_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed]
-    consts, carry = groups(batches, num_consts)
+    fixed, rows = split_list_by_sizes(
+        list(zip(args, dims, mapped)), num_consts + num_carry
+    )
+    batches = [
+        batch_dim_to_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed
+    ]
+    consts, carry = split_list_by_sizes(batches, num_consts)
     xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
 
     carry, ys = bind_scan(step, consts, carry, xs, **how)

@@ -18,7 +18,7 @@ from minijax import lax
 from minijax.arrays.array import is_python_scalar, typeof
 from minijax.arrays.numerics import canonicalize_axis
 from minijax.batching.vmap import vmap
-from minijax.control_flow.common import rewired
+from minijax.control_flow.common import closed_jaxpr_with_io
 from minijax.control_flow.while_loops import settle
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError
@@ -27,23 +27,23 @@ from minijax.lax.elementwise import add_any
 from minijax.pytrees.api_util import flatten_like
 from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_util import tree_leaves, tree_leaves_with_path
-from minijax.rematerialization.caching import cache_by_object, remembered
+from minijax.rematerialization.caching import weakref_cache, weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
-    Split,
-    dce_program,
+    PartialEvalResult,
+    batch_jaxpr,
+    dce_closed_jaxpr,
     has_effects,
-    jvp_program,
-    keep_inputs,
-    partition,
-    split_program,
-    stage,
-    vmap_program,
+    jvp_jaxpr,
+    partial_eval_jaxpr,
+    partition_list,
+    prune_inputs,
+    trace_flat_fun,
 )
 
 # The step of a scan: its operands in groups, and what transformations make of it.
 
 
-def groups(values, *sizes):
+def split_list_by_sizes(values, *sizes):
     """Return a list or tuple cut into groups of these sizes, and what is left."""
     ends = [0, *accumulate(sizes), len(values)]
     return [values[start:end] for start, end in pairwise(ends)]
@@ -56,14 +56,14 @@ def interleaved(*rows):
       *rows: lists of sizes: the things come in groups of these sizes, row by row.
     """
     sizes = [size for row in rows for size in row]
-    places = groups(range(sum(sizes)), *sizes)
+    places = split_list_by_sizes(range(sum(sizes)), *sizes)
     columns = [column for row in rows for column in range(len(row))]
     by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
     return tuple([place for _, group in by_column for place in group])
 
 
-@remembered
-def jvp_step(step, moving, num_consts, num_carry):
+@weakref_memoize
+def jvp_scan_body(step, moving, num_consts, num_carry):
     """Return the step of values and tangents.
 
     Args:
@@ -76,22 +76,22 @@ def jvp_step(step, moving, num_consts, num_carry):
       whether it has to have a tangent, since some step gives one to the carry; and for
       each result whether it has one.
     """
-    consts, carry, xs = groups(moving, num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(moving, num_consts, num_carry)
     num_ys = len(step.outvars) - num_carry
 
     def program_for(carry):
-        return jvp_program(step, consts + carry + xs, carry + (False,) * num_ys)
+        return jvp_jaxpr(step, consts + carry + xs, carry + (False,) * num_ys)
 
     carry = settle(lambda carry: program_for(carry)[1][:num_carry], carry)
     program, moves = program_for(carry)
     ins = [len(consts), num_carry, len(xs)], [sum(consts), sum(carry), sum(xs)]
     outs = [num_carry, num_ys], [sum(carry), sum(moves[num_carry:])]
-    program = rewired(program, interleaved(*ins), interleaved(*outs))
+    program = closed_jaxpr_with_io(program, interleaved(*ins), interleaved(*outs))
     return program, consts + carry + xs, moves
 
 
-@remembered
-def needed_step(step, used, num_consts, num_carry):
+@weakref_memoize
+def dce_scan_body(step, used, num_consts, num_carry):
     """Return a step without the equations and operands that no used result needs.
 
     Args:
@@ -103,28 +103,28 @@ def needed_step(step, used, num_consts, num_carry):
       A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
       A carry stays if a step needs it for one that stays.
     """
-    carry, ys = groups(used, num_carry)
+    carry, ys = split_list_by_sizes(used, num_carry)
 
     def program_for(carry):
-        program, needed = dce_program(step, carry + ys)
-        return program, *groups(needed, num_consts, num_carry)
+        program, needed = dce_closed_jaxpr(step, carry + ys)
+        return program, *split_list_by_sizes(needed, num_consts, num_carry)
 
     carry = settle(lambda carry: program_for(carry)[2], carry)
     program, consts, _, xs = program_for(carry)
     kept = consts + carry + xs
-    return keep_inputs(program, kept), kept, carry + ys
+    return prune_inputs(program, kept), kept, carry + ys
 
 
-class SplitStep(NamedTuple):
+class PartialEvalScanBody(NamedTuple):
     """A step that was split.
 
     Attributes:
       sizes: how many operands of the scan are constants, and carry.
       on_tape: for each operand of the scan whether only the tape will know it.
       out_on_tape: the same for each result.
-      hoisted: a `Split` of the known step: its `known` part, decided by the constants,
-        is done before the loop, and its `unknown` part is the step of the loop that
-        runs now. Its results are the known ones, and new residuals.
+      hoisted: a `PartialEvalResult` of the known step: its `known` part, decided by the
+        constants, is done before the loop, and its `unknown` part is the step of the
+        loop that runs now. Its results are the known ones, and new residuals.
       second: the `ClosedJaxpr` of the step on the tape.
       sources: for each residual where it is found: its place among the known operands,
         followed by the new residuals.
@@ -134,7 +134,7 @@ class SplitStep(NamedTuple):
     sizes: tuple
     on_tape: tuple
     out_on_tape: tuple
-    hoisted: Split
+    hoisted: PartialEvalResult
     second: ClosedJaxpr
     sources: tuple
     stacked: tuple
@@ -147,14 +147,17 @@ class SplitStep(NamedTuple):
 
     def operands(self, args):
         """Return the known operands and those on the tape: consts, carry and xs."""
-        pairs = zip(groups(self.on_tape, *self.sizes), groups(args, *self.sizes))
-        known, later = zip(*[partition(flags, values) for flags, values in pairs])
+        pairs = zip(
+            split_list_by_sizes(self.on_tape, *self.sizes),
+            split_list_by_sizes(args, *self.sizes),
+        )
+        known, later = zip(*[partition_list(flags, values) for flags, values in pairs])
         return known, later
 
     def decide(self, consts):
         """Run what the known constants decide; return it, and the loop's constants."""
         before = self.hoisted.known
-        decided_by, others = groups(consts, len(before.invars))
+        decided_by, others = split_list_by_sizes(consts, len(before.invars))
         decided = jaxpr_as_fun(before)(*decided_by)
         return decided, self.hoisted.residuals(decided_by, decided) + others
 
@@ -170,25 +173,27 @@ class SplitStep(NamedTuple):
         count = self.out_on_tape.count(False)
         found = [*known, *outs[count:]]
         residuals = [found[source] for source in self.sources]
-        return outs[:count], *partition(self.stacked, residuals)
+        return outs[:count], *partition_list(self.stacked, residuals)
 
 
 def _hoisted(step, varies, in_loop):
     """Split a step into what is done before the loop, and the rest; effects stay."""
     if not has_effects(step):
-        return split_program(step, varies, in_loop)
-    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
+        return partial_eval_jaxpr(step, varies, in_loop)
+    return PartialEvalResult(
+        trace_flat_fun(lambda: [], []), step, (True,) * len(in_loop), ()
+    )
 
 
 def _rows_last(unknown, stacked):
     """Return a program whose residuals with a row for each step come after the rest."""
-    invariant, rows = partition(stacked, range(len(stacked)))
+    invariant, rows = partition_list(stacked, range(len(stacked)))
     rest = range(len(stacked), len(unknown.invars))
-    return rewired(unknown, [*invariant, *rest, *rows])
+    return closed_jaxpr_with_io(unknown, [*invariant, *rest, *rows])
 
 
 def _known_step(parts, num_consts, num_carry, num_xs):
-    """Return the `Split` of the known step, and where residuals come from, and how."""
+    """Return the known step's `PartialEvalResult`, and where residuals come from."""
     varies = (False,) * num_consts + (True,) * (num_carry + num_xs)
     carry = range(num_consts, num_consts + num_carry)
     new = [s for s in dict.fromkeys(parts.sources) if s in carry or s >= len(varies)]
@@ -203,8 +208,8 @@ def _known_step(parts, num_consts, num_carry, num_xs):
     return hoisted, sources, tuple([varies[source] for source in sources])
 
 
-@remembered
-def split_step(step, on_tape, num_consts, num_carry):
+@weakref_memoize
+def partial_eval_scan_body(step, on_tape, num_consts, num_carry):
     """Split the step of a scan.
 
     Args:
@@ -213,13 +218,14 @@ def split_step(step, on_tape, num_consts, num_carry):
       num_consts, num_carry: how many operands are constants, and carry.
 
     Returns:
-      A `SplitStep`. A carry that some step puts on the tape is there from the start.
+      A `PartialEvalScanBody`. A carry that some step puts on the tape is there from the
+      start.
     """
-    consts, carry, xs = groups(on_tape, num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(on_tape, num_consts, num_carry)
     rows = (False,) * (len(step.outvars) - num_carry)
 
     def parts_for(carry):
-        return split_program(step, consts + carry + xs, carry + rows)
+        return partial_eval_jaxpr(step, consts + carry + xs, carry + rows)
 
     carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
     parts, on_tape = parts_for(carry), consts + carry + xs
@@ -227,11 +233,11 @@ def split_step(step, on_tape, num_consts, num_carry):
     hoisted, sources, stacked = _known_step(parts, *counts)
     second = _rows_last(parts.unknown, stacked)
     sizes, outs = (num_consts, num_carry), parts.out_on_tape
-    return SplitStep(sizes, on_tape, outs, hoisted, second, sources, stacked)
+    return PartialEvalScanBody(sizes, on_tape, outs, hoisted, second, sources, stacked)
 
 
-@remembered
-def adding_step(step, num_consts, num_sums):
+@weakref_memoize
+def accumulate_in_carry(step, num_consts, num_sums):
     """Let the step of a loop add to sums what it returned as their terms.
 
     Args:
@@ -243,19 +249,21 @@ def adding_step(step, num_consts, num_sums):
     Returns:
       A `ClosedJaxpr` in whose carry the sums come first.
     """
-    consts, others = groups(step.in_avals, num_consts)
+    consts, others = split_list_by_sizes(step.in_avals, num_consts)
     sums = step.out_avals[:num_sums]
 
     def program(*flat):
-        consts, sums, others = groups(flat, num_consts, num_sums)
-        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
+        consts, sums, others = split_list_by_sizes(flat, num_consts, num_sums)
+        terms, outs = split_list_by_sizes(
+            jaxpr_as_fun(step)(*consts, *others), num_sums
+        )
         return [add_any(total, term) for total, term in zip(sums, terms)] + outs
 
-    return stage(program, [*consts, *sums, *others])
+    return trace_flat_fun(program, [*consts, *sums, *others])
 
 
-@remembered
-def vmap_step(step, axis, mapped, num_consts, num_carry):
+@weakref_memoize
+def batch_scan_body(step, axis, mapped, num_consts, num_carry):
     """Return the step of all examples, whose mapped axes are all in front.
 
     Args:
@@ -268,14 +276,14 @@ def vmap_step(step, axis, mapped, num_consts, num_carry):
       A `ClosedJaxpr`; for each operand whether it has to be mapped, since some step
       maps the carry; and for each result whether it is.
     """
-    consts, carry, xs = groups(mapped, num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(mapped, num_consts, num_carry)
 
     def flags(outs):
         return consts + outs[:num_carry] + xs
 
     def program_for(outs):
         dims = tuple([0 if flag else None for flag in flags(outs)])
-        return vmap_program(step, axis, dims, outs)
+        return batch_jaxpr(step, axis, dims, outs)
 
     def found(outs):
         return tuple([dim is not None for dim in program_for(outs)[1]])
@@ -287,7 +295,7 @@ def vmap_step(step, axis, mapped, num_consts, num_carry):
 # What users give to loops: numbers of steps, bounds, trees of rows, functions.
 
 
-def count_steps(xs, length=None):
+def scan_length(xs, length=None):
     """Return the number of steps of a scan.
 
     Args:
@@ -336,7 +344,7 @@ def concrete_integer(name, x):
         raise type(error)(why) from None
 
 
-def steps_at_once(unroll, length):
+def canonicalize_unroll(unroll, length):
     """Return how many steps are written out: `unroll`, True for all of them."""
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
@@ -346,7 +354,7 @@ def steps_at_once(unroll, length):
     return unroll
 
 
-def known_bounds(*bounds):
+def concrete_bounds_or_none(*bounds):
     """Return bounds as integers, or None if one of them is a tracer, or no scalar."""
     if any(isinstance(bound, Tracer) for bound in bounds):
         return None
@@ -369,15 +377,15 @@ def bound_dtype(lower, upper):
     )
 
 
-def of_dtype(x, dtype):
+def convert_bound(x, dtype):
     """Return a bound converted to a dtype, if it has another one."""
     return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
 
 
-_made = cache_by_object()
+_made = weakref_cache()
 
 
-def made_for(make, fun):
+def cached_per_function(make, fun):
     """Return ``make(function)``, the same for the same function while it lives.
 
     Args:
@@ -391,8 +399,9 @@ def made_for(make, fun):
         return make(lambda: fun)
 
 
-def counting_step(function):
+def fori_scan_body(function):
     """Return the step of a scan that counts, and calls what `function` returns."""
+
     def step(loop_carry, _):
         i, value = loop_carry
         return (i + 1, function()(i, value)), None
@@ -400,8 +409,9 @@ def counting_step(function):
     return step
 
 
-def counting_body(function):
+def fori_body(function):
     """Return the body of a while that counts, and calls what `function` returns."""
+
     def body(loop_carry):
         i, upper, value = loop_carry
         return lax.add(i, 1), upper, function()(i, value)
@@ -409,23 +419,23 @@ def counting_body(function):
     return body
 
 
-def below_upper(loop_carry):
+def fori_cond(loop_carry):
     """Return whether a counting while loop goes on."""
     i, upper, _ = loop_carry
     return lax.lt(i, upper)
 
 
-def row_step(function):
+def map_body(function):
     """Return the step of a scan that calls, on a row, what `function` returns."""
     return lambda _, row: ((), function()(row))
 
 
-def batch_step(function):
+def batched_map_body(function):
     """Return the step of a scan that maps, over some rows, what `function` returns."""
     return lambda _, rows: ((), vmap(function())(rows))
 
 
-def cut_batches(x, batches, batch_size):
+def split_batches(x, batches, batch_size):
     """Return the batches of an array as rows, and the rows that are left, or None."""
     count, *shape = typeof(x).shape
     end = batches * batch_size
@@ -434,15 +444,15 @@ def cut_batches(x, batches, batch_size):
     return whole, None if end == count else lax.slice_in_dim(x, end, None)
 
 
-def rows_of_batches(y):
+def flatten_batches(y):
     """Return the rows of all batches, one after the other."""
     batches, batch_size, *shape = typeof(y).shape
     return lax.reshape(y, (batches * batch_size, *shape))
 
 
-def joined(y, rest):
+def concatenate_remainder(y, rest):
     """Return the rows of all batches, and those that were left."""
-    return lax.concatenate([rows_of_batches(y), rest], 0)
+    return lax.concatenate([flatten_batches(y), rest], 0)
 
 
 def on_leaves(fn, treedef):

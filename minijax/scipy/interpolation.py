@@ -18,7 +18,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
 from minijax.pytrees.tree_operations import register_pytree_node_class
@@ -94,7 +94,7 @@ def map_coordinates(
             f"map_coordinates does not yet support mode {mode}. Currently supported "
             f"modes are {[*_FIXED]}."
         )
-    order = as_integer(order, "order of map_coordinates")
+    order = operator_index(order, "order of map_coordinates")
     if order not in (0, 1):
         raise NotImplementedError("map_coordinates currently requires order<=1")
     fill = jnp.asarray(cval, x.dtype)

@@ -19,36 +19,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax._lazy import wake_all
+from minijax._lazy import run_registrations
 from minijax.arrays.array import ShapedArray, shape_rules, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES
 from minijax.arrays.dtypes import config
-from minijax.arrays.interchange import Record
+from minijax.arrays.interchange import AbstractValue
 from minijax.batching.collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,
-    axis_index_shape,
+    axis_index_shape_rule,
     pmax_p,
     pmin_p,
     psum_p,
     reduce_scatter_p,
-    unbound_axis,
+    unbound_axis_error,
 )
 from minijax.batching.vmap import vmap_rules
-from minijax.control_flow.while_loops import while_p, while_shape
+from minijax.control_flow.while_loops import while_p, while_shape_rule
 from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
-from minijax.extents import Extent, dynamic_variable, in_force
-from minijax.forward_mode.jvp import jvp_rules, linear_rule, tangent_completers
-from minijax.jaxprs.jaxpr import AxisTrace, jaxpr_as_fun
-from minijax.jaxprs.pretty_printer import print_rules, write_plainly
-from minijax.jaxprs.types import Latest, fitted, own_manual_axes
+from minijax.extents import ContextValue, context_variable, current_context_value
+from minijax.forward_mode.jvp import jvp_rules, linear_jvp, tangent_canonicalizers
+from minijax.jaxprs.jaxpr import AxisEnvTrace, jaxpr_as_fun
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
+from minijax.jaxprs.types import Hook, manual_axes_primitives, weak_type_converter
 from minijax.kernels.lowering import kernel_rules
-from minijax.lax.shapes import alike
+from minijax.lax.shapes import like_hooks
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.rematerialization.caching import remembered, traced_switches
-from minijax.rematerialization.jaxpr_transforms import stage
+from minijax.rematerialization.caching import trace_context_switches, weakref_memoize
+from minijax.rematerialization.jaxpr_transforms import trace_flat_fun
 
 # The switch for the mesh that specifications without a mesh mean.
 
@@ -60,24 +60,24 @@ def _mesh_or_none(value):
 
 
 config.define("minijax_mesh", None, _mesh_or_none)
-traced_switches.append("minijax_mesh")
+trace_context_switches.append("minijax_mesh")
 
 
 # What returns the sharding of an abstract value; shardings are of meshes.
-sharding_of_type: Latest = Latest(None)
+sharding_of_type: Hook = Hook(None)
 
 
 def _sharding(aval):
     if sharding_of_type.value is None:
-        wake_all()
+        run_registrations()
     return sharding_of_type.value(aval)
 
 
 # A property of the class: abstract values are read more often than anything else.
-Record.sharding = property(_sharding)
+AbstractValue.sharding = property(_sharding)
 
 
-def mesh_around(mesh):
+def mesh_context(mesh):
     """Return a context manager inside which a mesh is the one around."""
     return config.override("minijax_mesh", mesh)
 
@@ -85,7 +85,7 @@ def mesh_around(mesh):
 # Rows of a mesh: who meets in a collective over some of its axes, and gets what.
 
 
-def places(shape, rank):
+def replica_coordinates(shape, rank):
     """Return the index of a replica along each axis; the last counts fastest."""
     found = {}
     for name, size in reversed(shape.items()):
@@ -96,22 +96,28 @@ def places(shape, rank):
 @cache
 def _row(shape, rank, names):
     shape = dict(shape)
-    mine, fixed = places(shape, rank), set(shape).difference(names)
+    mine, fixed = replica_coordinates(shape, rank), set(shape).difference(names)
     ranks = range(prod(shape.values()))
-    row = [r for r in ranks if all(places(shape, r)[x] == mine[x] for x in fixed)]
-    return tuple(sorted(row, key=lambda r: [places(shape, r)[x] for x in names]))
+    row = [
+        r
+        for r in ranks
+        if all(replica_coordinates(shape, r)[x] == mine[x] for x in fixed)
+    ]
+    return tuple(
+        sorted(row, key=lambda r: [replica_coordinates(shape, r)[x] for x in names])
+    )
 
 
 class Groups(tuple):
     """Behind names of axes: which of those who differ along them meet each other."""
 
 
-def among(axis_name, axis_index_groups=None, **params):
-    """Return who meets in a collective with these parameters, as `row_of` takes it."""
+def collective_group(axis_name, axis_index_groups=None, **params):
+    """Return who meets in a collective with these parameters, for `replica_group`."""
     return (*axis_name, Groups(axis_index_groups)) if axis_index_groups else axis_name
 
 
-def row_of(shape, rank, names):
+def replica_group(shape, rank, names):
     """Return the ranks of the replicas that differ from one along `names` alone.
 
     Args:
@@ -125,7 +131,7 @@ def row_of(shape, rank, names):
     names, groups = [x for x in names if type(x) is not Groups], names[-1]
     for name in names:
         if name not in shape:
-            raise unbound_axis(name)
+            raise unbound_axis_error(name)
     row = _row(tuple(shape.items()), rank, tuple(names))
     if type(groups) is not Groups:
         return row
@@ -133,12 +139,12 @@ def row_of(shape, rank, names):
     return next(tuple([row[i] for i in group]) for group in groups if mine in group)
 
 
-def fold(function):
+def all_reduce_blocks(function):
     """Return how a reduction combines: all replicas get the same array."""
     return lambda xs: [reduce(function, xs)] * len(xs)
 
 
-def gather_blocks(xs, axis_size, all_gather_dimension, tiled):
+def all_gather_blocks(xs, axis_size, all_gather_dimension, tiled):
     """Return all arrays as one, for each replica."""
     join = np.concatenate if tiled else np.stack
     return [join(xs, all_gather_dimension)] * len(xs)
@@ -150,19 +156,19 @@ def _parts(x, size, axis, tiled):
     return parts if tiled else [part.squeeze(axis) for part in parts]
 
 
-def sum_and_scatter(xs, axis_size, scatter_dimension, tiled):
+def reduce_scatter_blocks(xs, axis_size, scatter_dimension, tiled):
     """Return for each replica its part of the sum."""
     return _parts(reduce(np.add, xs), len(xs), scatter_dimension, tiled)
 
 
-def swap_blocks(xs, axis_size, split_axis, concat_axis, tiled):
+def all_to_all_blocks(xs, axis_size, split_axis, concat_axis, tiled):
     """Return for each replica the parts that all others have for it."""
     join = np.concatenate if tiled else np.stack
     sent = [_parts(x, len(xs), split_axis, tiled) for x in xs]
     return [join(parts, concat_axis) for parts in zip(*sent)]
 
 
-def permute_blocks(xs, perm):
+def collective_permute_blocks(xs, perm):
     """Return for each replica the array of its source, or zeros."""
     source = {destination: source for source, destination in perm}
     zeros = np.zeros_like(xs[0])
@@ -186,11 +192,11 @@ config.define(
 )
 
 
-class Released(Exception):
+class ReplicaAborted(Exception):
     """What a waiting replica gets when the run has failed elsewhere."""
 
 
-def strangers_met(labels):
+def mismatch_message(labels):
     """Return what is said when labels differ: which replica wants what."""
     lines = [f"replica {rank}: {label}" for rank, label in labels.items()]
     return (
@@ -201,11 +207,11 @@ def strangers_met(labels):
 
 
 def _line():
-    line = getattr(here, "line", None)
+    line = getattr(thread_state, "line", None)
     return f" ({line})" if line else ""
 
 
-def replicas_missing(members, arrived, label, seconds):
+def missing_replicas_error(members, arrived, label, seconds):
     """Return the error of a meeting at which some replicas have not arrived."""
     missing = [str(rank) for rank in members if rank not in arrived]
     which = "replica" if len(missing) == 1 else "replicas"
@@ -230,36 +236,36 @@ class Replica:
         self.run, self.rank = run, rank
 
 
-_replica = dynamic_variable("replica", None)
+_replica = context_variable("replica", None)
 
 
 class _Here(threading.local):
     """What a thread is: its `replica`, or None, and the `line` of its collective."""
 
-    replica = property(lambda self: in_force(_replica).value)
+    replica = property(lambda self: current_context_value(_replica).value)
 
 
-here = _Here()
+thread_state = _Here()
 
 
-def replica_here(name):
+def current_replica(name):
     """Return the `Replica` of this thread.
 
     Raises:
       NameError: if there is none, so that no axis is called `name`.
     """
-    replica = here.replica
+    replica = thread_state.replica
     if replica is None:
-        raise unbound_axis(name)
+        raise unbound_axis_error(name)
     return replica
 
 
-def being(replica):
+def as_replica(replica):
     """Be a replica, or None, for a ``with`` block."""
-    return Extent(_replica, replica)
+    return ContextValue(_replica, replica)
 
 
-class Worker:
+class ReplicaThread:
     """A thread that does one task after the other, and stays."""
 
     def __init__(self):
@@ -276,16 +282,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)
 
 
-def hired():
-    """Return a `Worker` that has nothing to do."""
+def acquire_replica_thread():
+    """Return a `ReplicaThread` that has nothing to do."""
     try:
         return _idle.pop()
     except IndexError:
-        return Worker()
+        return ReplicaThread()
 
 
 def dismiss(worker):
-    """Let a `Worker` wait for its next task."""
+    """Let a `ReplicaThread` wait for its next task."""
     _idle.append(worker)
 
 
@@ -306,7 +312,7 @@ def run_replicas(run, function):
 
     def task(rank):
         try:
-            with being(Replica(run, rank)):
+            with as_replica(Replica(run, rank)):
                 results[rank] = function(rank)
         except BaseException as error:
             run.fail(error)
@@ -318,7 +324,7 @@ def run_replicas(run, function):
 
     mine, *others = run.ranks
     for rank in others:
-        worker = hired()
+        worker = acquire_replica_thread()
         worker.tasks.put(partial(errand, rank, worker, copy_context()))
     task(mine)
     for _ in others:
@@ -333,7 +339,7 @@ def run_replicas(run, function):
 pvary_p: Primitive = Primitive("pvary")
 
 
-class MeshAxis(NamedTuple):
+class ManualAxis(NamedTuple):
     """An axis of a mesh, inside of a program that runs on each of its devices.
 
     Args:
@@ -347,7 +353,7 @@ class MeshAxis(NamedTuple):
     checked: bool
 
 
-def inside_mesh(shape, names, checked):
+def manual_axes_trace(shape, names, checked):
     """Return a trace in which the axes of a mesh have names.
 
     Args:
@@ -358,33 +364,35 @@ def inside_mesh(shape, names, checked):
     trace = current_trace()
     for name, size in shape.items():
         if name in names:
-            trace = AxisTrace(trace, MeshAxis(name, size, checked))
+            trace = AxisEnvTrace(trace, ManualAxis(name, size, checked))
     return trace
 
 
-def mesh_axes(trace):
-    """Return the `MeshAxis` records along a chain of traces, the innermost last."""
+def manual_axes(trace):
+    """Return the `ManualAxis` records along a chain of traces, the innermost last."""
     axes = []
     while trace is not None:
         axis = getattr(trace, "axis", None)
-        axes += [axis] if type(axis) is MeshAxis else []
+        axes += [axis] if type(axis) is ManualAxis else []
         trace = trace.parent
     return axes[::-1]
 
 
-def checked_names(trace):
+def checked_axis_names(trace):
     """Return the names of the axes for which types say what varies, in mesh order."""
-    return [axis.name for axis in mesh_axes(trace) if axis.checked]
+    return [axis.name for axis in manual_axes(trace) if axis.checked]
 
 
-def varying(x):
+def get_vma(x):
     """Return the set of axes along which a value varies."""
     return typeof(x).manual_axis_type.varying
 
 
-def checked_of(primitive, args, axis_name, axis_index_groups=None, **params):
+def checked_collective_axes(
+    primitive, args, axis_name, axis_index_groups=None, **params
+):
     """Return the checked axes of a collective, or raise if an operand half varies."""
-    names = {*axis_name}.intersection(checked_names(current_trace()))
+    names = {*axis_name}.intersection(checked_axis_names(current_trace()))
     if names and axis_index_groups and primitive is psum_p:
         raise NotImplementedError(
             "psum with axis_index_groups varies from group to group, which the types "
@@ -392,7 +400,7 @@ def checked_of(primitive, args, axis_name, axis_index_groups=None, **params):
             "of their own, or pass check_vma=False."
         )
     for x in args:
-        some = names & varying(x)
+        some = names & get_vma(x)
         if primitive is psum_p and some and some != names:
             raise ValueError(
                 f"{primitive} over the axes {axis_name} was given {typeof(x)}, which "
@@ -403,12 +411,12 @@ def checked_of(primitive, args, axis_name, axis_index_groups=None, **params):
     return names
 
 
-def vary(x, names):
+def insert_pvary(x, names):
     """Return a value as one that varies along some more axes of a checked mesh."""
-    more = set(names) - varying(x)
+    more = set(names) - get_vma(x)
     if not more:
         return x
-    ordered = [name for name in checked_names(current_trace()) if name in more]
+    ordered = [name for name in checked_axis_names(current_trace()) if name in more]
     return pvary_p.bind(x, axes=tuple(ordered))[0] if ordered else x
 
 
@@ -418,9 +426,9 @@ def _pvary_shape(x, axes):
 
 
 shape_rules[pvary_p] = _pvary_shape
-own_manual_axes.add(pvary_p)
+manual_axes_primitives.add(pvary_p)
 impl_rules[pvary_p] = lambda x, axes: [x]
-jvp_rules[pvary_p] = linear_rule(pvary_p)
+jvp_rules[pvary_p] = linear_jvp(pvary_p)
 vmap_rules[pvary_p] = lambda axis, args, dims, axes: (
     pvary_p.bind(*args, axes=axes),
     list(dims),
@@ -429,13 +437,13 @@ python_rules[pvary_p] = write_evaluation
 kernel_rules[pvary_p] = lambda lowering, eqn, x: [x]
 
 
-def as_expected(args, params):
+def pvary_like_inputs(args, params):
     """Let operands of programs vary as the programs' inputs do."""
-    expected = [set(varying(x)) for x in args]
+    expected = [set(get_vma(x)) for x in args]
     for offset, variables in _inputs(params, len(args)):
         for names, var in zip(expected[offset:], variables):
             names |= var.aval.manual_axis_type.varying
-    return [vary(x, names) for x, names in zip(args, expected)]
+    return [insert_pvary(x, names) for x, names in zip(args, expected)]
 
 
 def _inputs(params, count):
@@ -452,13 +460,13 @@ def _inputs(params, count):
 
 
 def _index_shape(axis_name):
-    checked = checked_names(current_trace())
+    checked = checked_axis_names(current_trace())
     axes = NO_MANUAL_AXES.update(varying={x for x in axis_name if x in checked})
     return [ShapedArray((), np.int32, manual_axis_type=axes)]
 
 
-shape_rules.supersede(axis_index_p, axis_index_shape, _index_shape)
-own_manual_axes.add(axis_index_p)
+shape_rules.supersede(axis_index_p, axis_index_shape_rule, _index_shape)
+manual_axes_primitives.add(axis_index_p)
 
 
 def _write_fold(eqn, writing):
@@ -467,7 +475,7 @@ def _write_fold(eqn, writing):
     checked = eqn.primitive is psum_p and x.aval.manual_axis_type.varying
     groups = {"axis_index_groups": eqn.params.get("axis_index_groups")}
     shown = {"axes": names} | ({} if checked else groups)
-    document = write_plainly(eqn, writing, shown)
+    document = pp_eqn_default(eqn, writing, shown)
     name = "psum_invariant" if checked else eqn.primitive.name
     return (*document[:2], name, *document[3:])
 
@@ -481,12 +489,12 @@ def _write_exchange(eqn, writing):
         params = {key: params[key] for key in params if key != "axis_size"}
     if eqn.primitive is not axis_index_p:
         params = {"axis_index_groups": None} | params
-    return write_plainly(eqn, writing, dict(sorted(params.items())))
+    return pp_eqn_default(eqn, writing, dict(sorted(params.items())))
 
 
-print_rules.update(dict.fromkeys((psum_p, pmax_p, pmin_p), _write_fold))
+pp_eqn_rules.update(dict.fromkeys((psum_p, pmax_p, pmin_p), _write_fold))
 for _moving in (all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_p):
-    print_rules[_moving] = _write_exchange
+    pp_eqn_rules[_moving] = _write_exchange
 
 
 def _decided(shape, deciding):
@@ -508,10 +516,12 @@ def _of_condition(avals, params):
     return keep_going.manual_axis_type.varying
 
 
-shape_rules.supersede(while_p, while_shape, _decided(while_shape, _of_condition))
+shape_rules.supersede(
+    while_p, while_shape_rule, _decided(while_shape_rule, _of_condition)
+)
 
 
-def varied(branches, names):
+def pvary_branches(branches, names):
     """Return branches whose operands and results vary along the axes of the choice.
 
     Else the transpose of a branch would hold a sum over devices that take another one.
@@ -519,16 +529,18 @@ def varied(branches, names):
     return tuple([_varied_branch(branch, names) for branch in branches])
 
 
-@remembered
+@weakref_memoize
 def _varied_branch(branch, names):
     kinds = [aval.manual_axis_type for aval in branch.in_avals]
     kinds = [kind.update(varying=kind.varying | names) for kind in kinds]
     pairs = zip(branch.in_avals, kinds)
 
     def program(*flat):
-        return [vary(out, names) for out in jaxpr_as_fun(branch)(*flat)]
+        return [insert_pvary(out, names) for out in jaxpr_as_fun(branch)(*flat)]
 
-    return stage(program, [x.update(manual_axis_type=kind) for x, kind in pairs])
+    return trace_flat_fun(
+        program, [x.update(manual_axis_type=kind) for x, kind in pairs]
+    )
 
 
 def _fitted(x, like):
@@ -544,14 +556,14 @@ def _fitted(x, like):
     if mine is kind:
         return x
     if extra := mine.varying - kind.varying:
-        order = [n for n in checked_names(current_trace()) if n in extra]
+        order = [n for n in checked_axis_names(current_trace()) if n in extra]
         x = psum_p.bind(x, axis_name=tuple(order))[0] if order else x
-    return vary(x, kind.varying)
+    return insert_pvary(x, kind.varying)
 
 
-fitted.value = _fitted
+weak_type_converter.value = _fitted
 
-alike.append(lambda x, aval: vary(x, aval.manual_axis_type.varying))
+like_hooks.append(lambda x, aval: insert_pvary(x, aval.manual_axis_type.varying))
 
 
 def _vary_as_primal(trace, primal, tangent):
@@ -561,10 +573,10 @@ def _vary_as_primal(trace, primal, tangent):
     """
     kind = getattr(primal, "aval", primal)
     names = getattr(kind, "manual_axis_type", NO_MANUAL_AXES).varying
-    if not names or names <= varying(tangent):
+    if not names or names <= get_vma(tangent):
         return tangent
     with set_current_trace(trace.parent):
-        return vary(tangent, names)
+        return insert_pvary(tangent, names)
 
 
-tangent_completers.append(_vary_as_primal)
+tangent_canonicalizers.append(_vary_as_primal)

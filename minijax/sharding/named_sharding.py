@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax._lazy import awake
+from minijax._lazy import after_registrations
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.devices import Device, Placement, Sharding
 from minijax.arrays.devices import devices as devices_of
 from minijax.arrays.dtypes import Override, config
 from minijax.core import EvalTrace, current_trace
-from minijax.extents import Enterable
-from minijax.jaxprs.types import Latest
-from minijax.rematerialization.caching import made_once
-from minijax.sharding.manual_axes import mesh_around
+from minijax.extents import ReentrantContext
+from minijax.jaxprs.types import Hook
+from minijax.rematerialization.caching import memoize
+from minijax.sharding.manual_axes import mesh_context
 
 # Meshes: grids of devices whose axes have names.
 
@@ -93,7 +93,9 @@ class NamedAxes:
           ValueError: if names are missing, given twice, or not as many as sizes.
           TypeError: if a type is no `AxisType`.
         """
-        awake(lambda: None)  # what waits for meshes: this one may come out of a pickle
+        after_registrations(
+            lambda: None
+        )  # what waits for meshes: this one may come out of a pickle
         names, sizes = self.axis_names, self.axis_sizes
         if None in names:
             raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
@@ -187,7 +189,7 @@ class AbstractMesh(NamedAxes):
     local_mesh = property(lambda self: self._refuse("local_mesh"))
 
 
-class Mesh(NamedAxes, Enterable):
+class Mesh(NamedAxes, ReentrantContext):
     """A grid of devices whose axes have names; a context in which it is *the* mesh.
 
     Args:
@@ -323,7 +325,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Any:
         raise ValueError(
             f"Expected mesh of type `jax.sharding.AbstractMesh`. Got {type(mesh)}"
         )
-    return mesh_around(mesh)
+    return mesh_context(mesh)
 
 
 def set_mesh(mesh: Mesh | None) -> Any:
@@ -500,36 +502,36 @@ def _spec_of(partitions, unreduced, reduced):
     return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
-def names_of_entry(entry):
+def entry_axes(entry):
     """Return the tuple of mesh axes along which an axis is cut."""
     if entry is None or entry is _UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def dims_of(spec, ndim):
+def spec_dims(spec, ndim):
     """Return for each axis of an array the tuple of mesh axes that divide it."""
-    entries = list(map(names_of_entry, spec))
+    entries = list(map(entry_axes, spec))
     return entries + [()] * (ndim - len(entries))
 
 
-def names_in(spec):
+def spec_axes(spec):
     """Return the list of mesh axes that a spec mentions."""
-    return [name for names in dims_of(spec, 0) for name in names]
+    return [name for names in spec_dims(spec, 0) for name in names]
 
 
-def trimmed(spec):
+def strip_trailing_none(spec):
     """Return a specification without the entries at its end that say nothing."""
     kept = len(spec)
-    while kept and not names_of_entry(spec[kept - 1]):
+    while kept and not entry_axes(spec[kept - 1]):
         kept -= 1
     whole = [None if x is _UNCONSTRAINED else x for x in spec[:kept]]
     return spec.update(partitions=whole)
 
 
-def slice_numbers(mesh, spec, ndim):
+def slice_indices(mesh, spec, ndim):
     """Return for each device the number of its slice along each axis, a list."""
-    entries = [names_of_entry(entry) for entry in spec]
+    entries = [entry_axes(entry) for entry in spec]
     entries += [()] * (ndim - len(entries))
     sizes, rows = mesh.shape, []
     for position in np.ndindex(*mesh.axis_sizes):
@@ -548,7 +550,7 @@ def _equivalent(placement, wanted, ndim):
     return wanted.sharding.is_equivalent_to(placement.sharding, ndim)
 
 
-def lies_like(placement, wanted, ndim):
+def same_shards(placement, wanted, ndim):
     """Return whether arrays of `ndim` axes have the same parts in two placements.
 
     The meshes may call their axes differently: the parts and the devices count.
@@ -583,7 +585,7 @@ def _checked(mesh, spec):
             "NamedSharding takes a Mesh and a PartitionSpec, got "
             f"{mesh!r} and {spec!r}."
         )
-    names = [name for entry in spec for name in names_of_entry(entry)]
+    names = [name for entry in spec for name in entry_axes(entry)]
     for name in [*names, *spec.unreduced, *spec.reduced]:
         if name not in mesh.axis_names:
             raise ValueError(
@@ -661,11 +663,11 @@ class NamedSharding(Sharding):
 
     @property
     def _device(self) -> Any:
-        return _device(self.mesh, trimmed(self.spec))
+        return _device(self.mesh, strip_trailing_none(self.spec))
 
     @property
     def _cut(self):
-        return {name for entry in self.spec for name in names_of_entry(entry)}
+        return {name for entry in self.spec for name in entry_axes(entry)}
 
     @property
     def is_fully_replicated(self):
@@ -694,7 +696,7 @@ class NamedSharding(Sharding):
                 f"Sharding {self} is only valid for values of rank at least "
                 f"{len(self.spec)}, but was applied to a value of rank {ndim}.{scalar}"
             )
-        cuts = [math.prod(sizes[x] for x in names_of_entry(part)) for part in self.spec]
+        cuts = [math.prod(sizes[x] for x in entry_axes(part)) for part in self.spec]
         return (*cuts, *[1] * (ndim - len(cuts)))
 
     def shard_shape(self, global_shape):
@@ -722,7 +724,7 @@ class NamedSharding(Sharding):
     def _indices(self, shape):
         """Return the slices of each device, a list in the order of the mesh."""
         part = self.shard_shape(shape)
-        numbers = slice_numbers(self.mesh, self.spec, len(shape))
+        numbers = slice_indices(self.mesh, self.spec, len(shape))
         return [
             tuple([
                 slice(None) if size == whole else slice(i * size, (i + 1) * size)
@@ -743,13 +745,18 @@ class NamedSharding(Sharding):
         """Return whether another sharding places arrays of `ndim` axes the same way."""
         if self == other:
             return True
-        if not isinstance(other, NamedSharding) or max(
-            len(trimmed(self.spec)), len(trimmed(other.spec))
-        ) > ndim:
+        if (
+            not isinstance(other, NamedSharding)
+            or max(
+                len(strip_trailing_none(self.spec)),
+                len(strip_trailing_none(other.spec)),
+            )
+            > ndim
+        ):
             return False
         mine, theirs = (
             [(x._device_assignment, x.divisions(ndim))]
-            + slice_numbers(x.mesh, trimmed(x.spec), ndim)
+            + slice_indices(x.mesh, strip_trailing_none(x.spec), ndim)
             for x in (self, other)
         )
         return mine == theirs
@@ -758,7 +765,7 @@ class NamedSharding(Sharding):
         """Return the list of an array's parts, tuples for `Shard`."""
         copies, found = Counter(), []
         indices = self._indices(array.aval.shape)
-        parts = parts_of(array, self)
+        parts = shard_arrays(array, self)
         for device, index, part in zip(self._device_assignment, indices, parts):
             key = tuple([(x.start, x.stop) for x in index])
             data = part if device.is_local else None
@@ -838,7 +845,7 @@ class DeviceGroup(Device):
 
     def taken(self, array):
         """Return the buffer of an array that lies elsewhere; processes may talk."""
-        return self.put(all_numbers(array))
+        return self.put(fetch_global_value(array))
 
     def seal(self, buffer):
         """See to it that the numbers of all parts stay."""
@@ -875,10 +882,10 @@ class DeviceGroup(Device):
 
 # What computes on arrays in parts: a function of a primitive, operands, parameters,
 # abstract results and placement, or None.
-operations_together: Latest = Latest(None)
+operations_together: Hook = Hook(None)
 
 # What asks other processes for parts: from a group and a buffer to numbers of all.
-gathered: Latest = Latest(None)
+gather_global: Hook = Hook(None)
 
 _NOT_HERE = (
     "Fetching value for an array that spans non-addressable (non process local) devices"
@@ -887,13 +894,13 @@ _NOT_HERE = (
 )
 
 
-@made_once
+@memoize
 def _device(mesh, spec):
     """Return the group of devices of a sharding."""
     return DeviceGroup(mesh, spec)
 
 
-@made_once
+@memoize
 def _placement(sharding):
     """Return the placement of arrays of a sharding."""
     if sharding.spec.unreduced or sharding.spec.reduced:
@@ -905,16 +912,16 @@ def _placement(sharding):
     return Placement(sharding, True, None if whole == sharding else whole.placement)
 
 
-def all_numbers(array):
+def fetch_global_value(array):
     """Return the numbers of an array; of one that spans processes, all have to ask."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return array._numbers()
     there = array.placement.device
-    parts = gathered.value(there, array._buffer)
+    parts = gather_global.value(there, array._buffer)
     return there._side_by_side(parts, there.sharding.divisions(array.ndim))
 
 
-def parts_of(array, sharding):
+def shard_arrays(array, sharding):
     """Return the parts of an array in a sharding, arrays on one device each.
 
     They are in the order of the mesh. If the array lies otherwise, it is cut anew.
@@ -923,7 +930,7 @@ def parts_of(array, sharding):
       IndivisibleError: if the parts are not equal.
     """
     group, aval, there = sharding._device, array.aval, array.placement
-    if lies_like(there, sharding.placement, aval.ndim):
+    if same_shards(there, sharding.placement, aval.ndim):
         buffer = array._buffer
     elif there.devices == group.devices and len(group.devices) == 1:
         buffer = (array._buffer,)

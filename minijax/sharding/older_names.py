@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.devices import devices as devices_of
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.jitting.api import jit
 from minijax.jitting.compilation import UNSPECIFIED
 from minijax.sharding import pmap as specifications
@@ -45,7 +45,7 @@ def create_device_mesh(
     Reference: ``jax.experimental.mesh_utils.create_device_mesh``.
     """
     found = list(devices_of() if devices is None else devices)
-    shape = tuple(as_integer(n, "a size in mesh_shape") for n in mesh_shape)
+    shape = tuple(operator_index(n, "a size in mesh_shape") for n in mesh_shape)
     if math.prod(shape) != len(found):
         raise ValueError(
             f"Number of devices {len(found)} must equal the product of mesh_shape "

@@ -18,9 +18,13 @@ from minijax import lax
 from minijax.arrays.array import ArrayImpl, shape_rules, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES
 from minijax.arrays.transfer import local_devices
-from minijax.batching.axes import check_axes
+from minijax.batching.axes import check_axes_are_ints
 from minijax.batching.collectives import axis_index_p, psum_p
-from minijax.batching.vmap import insert_axis, program_primitives, vmap_rules
+from minijax.batching.vmap import (
+    broadcast_batch_dim,
+    higher_order_primitives,
+    vmap_rules,
+)
 from minijax.control_flow.conditionals import cond_p
 from minijax.control_flow.while_loops import while_p
 from minijax.core import Array, Primitive, Tracer, current_trace, set_current_trace
@@ -34,47 +38,52 @@ from minijax.jaxprs.jaxpr import (
     trace_to_jaxpr,
 )
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Latest, Origin
+from minijax.jaxprs.types import Hook, TraceProvenance
 from minijax.jitting.api import jit
-from minijax.jitting.arguments import static_value
-from minijax.jitting.primitive import check_operands, jit_p
+from minijax.jitting.arguments import static_key_of
+from minijax.jitting.primitive import check_jaxpr_operands, jit_p
 from minijax.jitting.stages import cost_analysis, cost_rules
-from minijax.linearization.linearize import split_rules
+from minijax.linearization.linearize import partial_eval_rules
 from minijax.python_backend.codegen_rules import COLLECTIVES
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.argument_checks import check_callable, resolve_argnums
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import PyTreeDef, tree_flatten, tree_leaves
 from minijax.rematerialization.caching import (
-    Once,
-    cache_by_object,
-    key_of_value,
-    once_of,
+    KeyedCache,
+    cache_for_object,
+    cache_key_of_value,
     trace_context,
+    weakref_cache,
 )
 from minijax.rematerialization.jaxpr_transforms import (
-    dce_program,
+    batch_jaxpr,
+    convert_constvars_closed,
+    dce_closed_jaxpr,
     dce_rules,
-    keep_inputs,
-    only,
-    partition,
-    split_program,
-    spread,
-    stage,
-    transpose_program,
-    vmap_program,
-    without_consts,
+    partial_eval_jaxpr,
+    partition_list,
+    prune_inputs,
+    scatter_by_mask,
+    select_where,
+    trace_flat_fun,
+    transpose_jaxpr,
 )
-from minijax.reverse_mode.backward_pass import Linear, transpose_rules
-from minijax.sharding.manual_axes import inside_mesh, mesh_axes, vary, varying
+from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
+from minijax.sharding.manual_axes import (
+    get_vma,
+    insert_pvary,
+    manual_axes,
+    manual_axes_trace,
+)
 from minijax.sharding.named_sharding import (
     AbstractMesh,
     IndivisibleError,
     Mesh,
     PartitionSpec,
-    dims_of,
     get_mesh,
-    names_in,
+    spec_axes,
+    spec_dims,
 )
 
 # What pmap and shard_map are given: read, and refused where it does not fit.
@@ -82,7 +91,7 @@ from minijax.sharding.named_sharding import (
 
 def check_spec(what, option, aval, spec, params):
     """Raise unless a spec fits an array, and names axes of the mesh, each once."""
-    names, known = names_in(spec), params["newly_manual_axes"]
+    names, known = spec_axes(spec), params["newly_manual_axes"]
     if not set(names) <= known:
         unknown = sorted(set(names) - known)
         raise ValueError(
@@ -100,7 +109,7 @@ def check_spec(what, option, aval, spec, params):
 
 def check_divisible(what, aval, spec, mesh):
     """Raise unless mesh axes divide the axes of an array evenly."""
-    for i, (size, names) in enumerate(zip(aval.shape, dims_of(spec, aval.ndim))):
+    for i, (size, names) in enumerate(zip(aval.shape, spec_dims(spec, aval.ndim))):
         parts = prod(mesh.shape[name] for name in names)
         if size % parts:
             raise ValueError(
@@ -111,7 +120,7 @@ def check_divisible(what, aval, spec, mesh):
             )
 
 
-def flat_specs(option, specs, tree):
+def flatten_specs(option, specs, tree):
     """Return a spec for each leaf; None stands for P()."""
     found = flatten_axes(f"shard_map {option}", specs, tree)
     for spec in found:
@@ -122,13 +131,13 @@ def flat_specs(option, specs, tree):
     return [PartitionSpec() if spec is None else spec for spec in found]
 
 
-def key_of(specs):
+def spec_key(specs):
     """Return what specifications are found by in a dictionary."""
     leaves, tree = tree_flatten(specs, lambda x: x is None)
     return tuple(leaves), tree
 
 
-def place_of_result(call, out, axis, i):
+def result_axis(call, out, axis, i):
     """Return the axis of a result that counts the replicas, from the front."""
     ndim = typeof(out).ndim + 1
     if axis is None or -ndim <= axis < ndim:
@@ -181,7 +190,7 @@ def _size(call, dims, axis_size):
     return sizes[0]
 
 
-def devices_of_call(call, dims, axis_size, devices, backend):
+def pmap_devices(call, dims, axis_size, devices, backend):
     """Return the devices of the replicas: those named, or the first ones."""
     size = _size(call, dims, axis_size)
     found = list(local_devices(backend=backend) if devices is None else devices)
@@ -207,7 +216,7 @@ def _static_positions(numbers, count):
         ) from error
 
 
-def mapped_call(fun, args, kwargs, numbers, in_axes):
+def prepare_pmap(fun, args, kwargs, numbers, in_axes):
     """Return the `FlatCall` of a pmap, mapped axes of leaves, and static arguments."""
     static = _static_positions(numbers, len(args))
     varying = tuple([i for i in range(len(args)) if i not in static])
@@ -216,10 +225,10 @@ def mapped_call(fun, args, kwargs, numbers, in_axes):
     if isinstance(axes, tuple) and len(axes) == len(args):
         axes = tuple([axes[i] for i in varying])
     dims = mapped_dims(call, axes, tuple([args[i] for i in varying]))
-    return call, dims, tuple([static_value(f"{i}", args[i]).value for i in static])
+    return call, dims, tuple([static_key_of(f"{i}", args[i]).value for i in static])
 
 
-def give_away(args, numbers, result):
+def donate_arguments(args, numbers, result):
     """Delete the arrays in arguments that are not needed any more; return a result."""
     for position in resolve_argnums("pmap", numbers, len(args)):
         for x in tree_leaves(args[position]):
@@ -228,7 +237,7 @@ def give_away(args, numbers, result):
     return result
 
 
-def refuse_divergence(jaxpr):
+def check_collective_divergence(jaxpr):
     """Raise if some devices of a mesh may enter a collective that others do not.
 
     Args:
@@ -253,7 +262,7 @@ def refuse_divergence(jaxpr):
                 "example by lax.pmax."
             )
         for program in inner:
-            refuse_divergence(program)
+            check_collective_divergence(program)
 
 
 def _deciding(eqn):
@@ -278,27 +287,27 @@ def _collectives(jaxpr):
 # Rules of shard_map: its types, batching, dead code, cost, transpose and split.
 
 shard_map_p: Primitive = Primitive("shard_map")
-program_primitives.add(shard_map_p)
+higher_order_primitives.add(shard_map_p)
 
 
-def block_aval(aval, mesh, spec):
+def shard_aval(aval, mesh, spec):
     """Return the type of one device's block of an array."""
-    parts = [prod(mesh.shape[n] for n in names) for names in dims_of(spec, aval.ndim)]
+    parts = [prod(mesh.shape[n] for n in names) for names in spec_dims(spec, aval.ndim)]
     return aval.update(shape=[size // part for size, part in zip(aval.shape, parts)])
 
 
-def whole_aval(aval, mesh, spec):
+def unshard_aval(aval, mesh, spec):
     """Return the type of the array of which each device has such a block."""
-    parts = [prod(mesh.shape[n] for n in names) for names in dims_of(spec, aval.ndim)]
+    parts = [prod(mesh.shape[n] for n in names) for names in spec_dims(spec, aval.ndim)]
     shape = [size * part for size, part in zip(aval.shape, parts)]
     return aval.update(shape=shape, manual_axis_type=NO_MANUAL_AXES)
 
 
 def _shape(*avals, jaxpr, mesh, in_specs, out_specs, **params):
-    blocks = [block_aval(*pair) for pair in zip(avals, [mesh] * len(avals), in_specs)]
-    check_operands("The body of this shard_map", jaxpr.in_avals, blocks)
+    blocks = [shard_aval(*pair) for pair in zip(avals, [mesh] * len(avals), in_specs)]
+    check_jaxpr_operands("The body of this shard_map", jaxpr.in_avals, blocks)
     pairs = zip(jaxpr.out_avals, out_specs)
-    return [whole_aval(aval, mesh, spec) for aval, spec in pairs]
+    return [unshard_aval(aval, mesh, spec) for aval, spec in pairs]
 
 
 shape_rules[shard_map_p] = _shape
@@ -307,10 +316,10 @@ shape_rules[shard_map_p] = _shape
 def body_trace(params):
     """Return the trace around the body of a shard_map: its axes have names."""
     names, checked = params["newly_manual_axes"], params["check_vma"]
-    return inside_mesh(params["mesh"].shape, names, checked)
+    return manual_axes_trace(params["mesh"].shape, names, checked)
 
 
-def bind_map(args, program, in_specs, out_specs, params):
+def bind_shard_map(args, program, in_specs, out_specs, params):
     """Bind shard_map to a body, with specifications for operands and results."""
     specs = {"in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
     return shard_map_p.bind(*args, **params | specs | {"jaxpr": program})
@@ -318,10 +327,10 @@ def bind_map(args, program, in_specs, out_specs, params):
 
 def _vmap(axis, args, dims, jaxpr, in_specs, out_specs, **params):
     with set_current_trace(body_trace(params)):
-        program, places = vmap_program(jaxpr, axis, tuple(dims))
+        program, places = batch_jaxpr(jaxpr, axis, tuple(dims))
     ins = map(_with_axis, in_specs, dims)
     outs = map(_with_axis, out_specs, places)
-    return bind_map(args, program, ins, outs, params), list(places)
+    return bind_shard_map(args, program, ins, outs, params), list(places)
 
 
 def _with_axis(spec, dim):
@@ -336,15 +345,15 @@ vmap_rules[shard_map_p] = _vmap
 
 
 def _dce(eqn, used):
-    program, needed = dce_program(eqn.params["jaxpr"], used)
+    program, needed = dce_closed_jaxpr(eqn.params["jaxpr"], used)
     specs = {
-        "in_specs": tuple(only(needed, eqn.params["in_specs"])),
-        "out_specs": tuple(only(used, eqn.params["out_specs"])),
+        "in_specs": tuple(select_where(needed, eqn.params["in_specs"])),
+        "out_specs": tuple(select_where(used, eqn.params["out_specs"])),
     }
     return eqn.replace(
-        invars=only(needed, eqn.invars),
-        outvars=only(used, eqn.outvars),
-        params=eqn.params | specs | {"jaxpr": keep_inputs(program, needed)},
+        invars=select_where(needed, eqn.invars),
+        outvars=select_where(used, eqn.outvars),
+        params=eqn.params | specs | {"jaxpr": prune_inputs(program, needed)},
     )
 
 
@@ -357,26 +366,28 @@ dce_rules[shard_map_p], cost_rules[shard_map_p] = _dce, _cost
 
 
 def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
-    linear = tuple([isinstance(x, Linear) for x in operands])
+    linear = tuple([isinstance(x, UndefinedPrimal) for x in operands])
     given = [ct is not None for ct in cts]
-    out_specs, cts = only(given, out_specs), only(given, cts)
-    avals = spread(given, only(given, jaxpr.out_avals))
+    out_specs, cts = select_where(given, out_specs), select_where(given, cts)
+    avals = scatter_by_mask(given, select_where(given, jaxpr.out_avals))
     with set_current_trace(body_trace(params)):
-        back, arrives = transpose_program(jaxpr, linear, tuple(avals))
-        known_specs, specs = partition(linear, in_specs)
-        specs = only(arrives, specs)
+        back, arrives = transpose_jaxpr(jaxpr, linear, tuple(avals))
+        known_specs, specs = partition_list(linear, in_specs)
+        specs = select_where(arrives, specs)
         if not params["check_vma"]:
             back = _shared(back, specs, params)
     if not params["check_vma"]:
         cts = [_divided(ct, spec, params) for ct, spec in zip(cts, out_specs)]
-    values, _ = partition(linear, operands)
-    arrived = bind_map([*values, *cts], back, known_specs + out_specs, specs, params)
-    return spread(linear, spread(arrives, arrived))
+    values, _ = partition_list(linear, operands)
+    arrived = bind_shard_map(
+        [*values, *cts], back, known_specs + out_specs, specs, params
+    )
+    return scatter_by_mask(linear, scatter_by_mask(arrives, arrived))
 
 
 def _unmentioned(spec, params):
     """Return the names of the axes along which a block is the same, in mesh order."""
-    names = params["newly_manual_axes"].difference(names_in(spec))
+    names = params["newly_manual_axes"].difference(spec_axes(spec))
     return tuple([name for name in params["mesh"].shape if name in names])
 
 
@@ -395,7 +406,7 @@ def _shared(back, specs, params):
         pairs = zip(outs, names)
         return [psum_p.bind(x, axis_name=n)[0] if n else x for x, n in pairs]
 
-    return stage(program, back.in_avals)
+    return trace_flat_fun(program, back.in_avals)
 
 
 transpose_rules[shard_map_p] = _transpose
@@ -404,20 +415,20 @@ transpose_rules[shard_map_p] = _transpose
 def _split_map(split, primitive, args, on_tape, params):
     jaxpr = params["jaxpr"]
     with set_current_trace(body_trace(params)):
-        parts = split_program(jaxpr, tuple(on_tape))
+        parts = partial_eval_jaxpr(jaxpr, tuple(on_tape))
         count = parts.out_on_tape.count(False)
         first, second, kept = _carried(parts, count, params)
-    in_specs, tape_specs = partition(on_tape, params["in_specs"])
-    out_specs, tape_outs = partition(parts.out_on_tape, params["out_specs"])
-    known, tape_args = partition(on_tape, args)
+    in_specs, tape_specs = partition_list(on_tape, params["in_specs"])
+    out_specs, tape_outs = partition_list(parts.out_on_tape, params["out_specs"])
+    known, tape_args = partition_list(on_tape, args)
     with set_current_trace(split.parent):
-        outs = bind_map(known, first, in_specs, out_specs + kept, params)
+        outs = bind_shard_map(known, first, in_specs, out_specs + kept, params)
     residuals = outs[count:]
     with set_current_trace(split.tape):
         consts = [PartitionSpec()] * len(second.consts)
         operands = [*second.consts, *residuals, *tape_args]
-        program, ins = without_consts(second), consts + kept + tape_specs
-        found = bind_map(operands, program, ins, tape_outs, params)
+        program, ins = convert_constvars_closed(second), consts + kept + tape_specs
+        found = bind_shard_map(operands, program, ins, tape_outs, params)
     return parts.results(outs[:count], found)
 
 
@@ -433,7 +444,7 @@ def _carried(parts, count, params):
     def first(*flat):
         outs = jaxpr_as_fun(known)(*flat)
         residuals = parts.residuals(list(flat), outs)
-        return [*outs[:count], *[insert_axis(x, 0, 1) for x in residuals]]
+        return [*outs[:count], *[broadcast_batch_dim(x, 0, 1) for x in residuals]]
 
     def second(*flat):
         residuals = [lax.squeeze(x, (0,)) for x in flat[:number]]
@@ -442,8 +453,8 @@ def _carried(parts, count, params):
     carried = [aval.update(shape=(1, *aval.shape)) for aval in avals]
     specs = [PartitionSpec(_axes_of(aval, params) or None) for aval in avals]
     halves = (
-        stage(first, known.in_avals),
-        stage(second, carried + unknown.in_avals[number:]),
+        trace_flat_fun(first, known.in_avals),
+        trace_flat_fun(second, carried + unknown.in_avals[number:]),
     )
     return *halves, specs
 
@@ -456,15 +467,15 @@ def _axes_of(aval, params):
     return tuple([name for name in params["mesh"].shape if name in names])
 
 
-split_rules[shard_map_p] = _split_map
+partial_eval_rules[shard_map_p] = _split_map
 
 
 # Programs that were traced apart and are the same: a key for them (hash consing).
 
-FEW = 64  # programs of a mesh that are found by what they are
+MAX_CACHED_PROGRAMS = 64  # programs of a mesh that are found by what they are
 
 
-def likeness(program):
+def jaxpr_key(program):
     """Return a key that two programs share if they are equal, and on the same lines.
 
     It holds identities of objects, so it is good for as long as the program lives.
@@ -499,22 +510,22 @@ def likeness(program):
 
 def _of_param(x):
     if isinstance(x, ClosedJaxpr | Jaxpr):
-        return likeness(x)
+        return jaxpr_key(x)
     if isinstance(x, tuple):
         return type(x), *map(_of_param, x)
-    return key_of_value(x)  # zeros have signs, and NaN bits
+    return cache_key_of_value(x)  # zeros have signs, and NaN bits
 
 
-def of_twin(once, program, key, make):
+def cached_by_equal_jaxpr(once, program, key, make):
     """Return what was made of a program that is the same, or make it of this one.
 
     Args:
-      once: a `Once`.
+      once: a `KeyedCache`.
       program: a `ClosedJaxpr`.
       key: what else it depends on.
       make: function without arguments.
     """
-    once.limit, full = FEW, (likeness(program), key)
+    once.limit, full = MAX_CACHED_PROGRAMS, (jaxpr_key(program), key)
     try:
         hash(full)
     except TypeError:  # of a parameter
@@ -525,7 +536,7 @@ def of_twin(once, program, key, make):
 # Bodies of shard_map and pmap: traced, checked and bound; those of pmap are kept.
 
 
-class Body(NamedTuple):
+class TracedBody(NamedTuple):
     """The body of a shard_map or pmap, written down.
 
     Attributes:
@@ -541,11 +552,11 @@ class Body(NamedTuple):
     out_specs: tuple
 
 
-_bodies = cache_by_object()
+_bodies = weakref_cache()
 
 
-def body_of(call, avals, params, key, run):
-    """Return the `Body` of a call; it is made once for each kind of arguments.
+def trace_body(call, avals, params, key, run):
+    """Return the `TracedBody` of a call; it is made once for each kind of arguments.
 
     Args:
       call: a `FlatCall`.
@@ -555,9 +566,9 @@ def body_of(call, avals, params, key, run):
       run: from the blocks to the list of results, and the list of their specs.
     """
     try:
-        once = once_of(_bodies, call.fun)
+        once = cache_for_object(_bodies, call.fun)
     except TypeError:  # it has no hash, or no weak references
-        once = Once()
+        once = KeyedCache()
     full = call.in_tree, tuple(avals), *params.values(), key, *trace_context()
     if (body := once.values.get(full)) is not None:
         return body
@@ -569,8 +580,8 @@ def body_of(call, avals, params, key, run):
 
 
 def written_body(call, avals, params, run):
-    """Trace the body of a call; see `body_of`."""
-    specs, origin = [], Origin(call.name, call.fun_name, call.names)
+    """Trace the body of a call; see `trace_body`."""
+    specs, origin = [], TraceProvenance(call.name, call.fun_name, call.names)
 
     def flat(*blocks):
         outs, found = run(*blocks)
@@ -580,8 +591,8 @@ def written_body(call, avals, params, run):
     with set_current_trace(body_trace(params)):
         jaxpr, consts = trace_to_jaxpr(flat, avals, origin)
     jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
-    refuse_divergence(jaxpr)
-    return Body(ClosedJaxpr(jaxpr, []), consts, call.out_tree, tuple(specs))
+    check_collective_divergence(jaxpr)
+    return TracedBody(ClosedJaxpr(jaxpr, []), consts, call.out_tree, tuple(specs))
 
 
 def bind_body(body, leaves, in_specs, params):
@@ -607,7 +618,7 @@ def bind_in_jit(body, call, in_specs, params):
 
 def _varies_along(spec, params):
     """Return the manual axis type of a block: it varies where its array is divided."""
-    names = names_in(spec) if params["check_vma"] else ()
+    names = spec_axes(spec) if params["check_vma"] else ()
     return NO_MANUAL_AXES.update(varying=names)
 
 
@@ -618,7 +629,7 @@ def _blocks(call, specs, params):
         check_spec(f"{call.name_of(i)} of shard_map", "in_specs", aval, spec, params)
         check_divisible(call.name_of(i), aval, spec, mesh)
     return [
-        block_aval(aval, mesh, spec).update(
+        shard_aval(aval, mesh, spec).update(
             manual_axis_type=_varies_along(spec, params)
         )
         for aval, spec in zip(call.avals, specs)
@@ -630,7 +641,7 @@ def _checked_results(call, specs, params, outs):
     for i, (out, spec) in enumerate(zip(outs, specs)):
         what = f"result {i} of {call.fun_name}"
         check_spec(what, "out_specs", typeof(out), spec, params)
-        extra = varying(out).difference(names_in(spec))
+        extra = get_vma(out).difference(spec_axes(spec))
         if extra:
             raise ValueError(
                 f"shard_map out_specs {spec} says that {what} is the same along "
@@ -640,7 +651,7 @@ def _checked_results(call, specs, params, outs):
             )
     if not params["check_vma"]:
         return outs
-    return [vary(out, names_in(spec)) for out, spec in zip(outs, specs)]
+    return [insert_pvary(out, spec_axes(spec)) for out, spec in zip(outs, specs)]
 
 
 def _concrete(mesh):
@@ -661,10 +672,10 @@ def _concrete(mesh):
     return context
 
 
-def given_mesh(mesh):
+def resolve_mesh(mesh):
     """Return the mesh of a call: the one given, or that of the context."""
     mesh = _concrete(mesh)
-    if any(axis.name in mesh.shape for axis in mesh_axes(current_trace())):
+    if any(axis.name in mesh.shape for axis in manual_axes(current_trace())):
         raise ValueError(
             f"The context mesh should match the mesh passed to shard_map {mesh}: this "
             "call is inside a program on each device of a mesh whose axes have the "
@@ -675,7 +686,7 @@ def given_mesh(mesh):
 
 def _params(mesh, axis_names, check_vma):
     """Return the parameters of the primitive that do not depend on the arguments."""
-    mesh = given_mesh(mesh)
+    mesh = resolve_mesh(mesh)
     names = frozenset(axis_names or mesh.axis_names)
     if unknown := names.difference(mesh.axis_names):
         raise ValueError(f"shard_map axis_names {sorted(unknown)} are none of {mesh}")
@@ -687,12 +698,12 @@ def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
     call = FlatCall("shard_map", f, args, {}, typeof=abstractify)
     params = _params(mesh, axis_names, check_vma)
     given = tuple(in_specs) if type(in_specs) is list else in_specs
-    given = flat_specs("in_specs", given, args)
+    given = flatten_specs("in_specs", given, args)
     blocks = _blocks(call, given, params)
 
     def run(*xs):
         outs = call(*xs)
-        specs = flat_specs("out_specs", out_specs, call.out_tree)
+        specs = flatten_specs("out_specs", out_specs, call.out_tree)
         return _checked_results(call, specs, params, outs), specs
 
     body = written_body(call, blocks, params, run)
@@ -783,11 +794,11 @@ NAMELESS = "_internal_pmap_axis_name"
 
 # What lets processes share a pmap: a function of its `FlatCall`, mapped axes and mesh
 # that returns the mesh of all, and what becomes of the result.
-shared_map: Latest = Latest(lambda call, dims, mesh: (mesh, lambda result: result))
-quickly: Latest = Latest(lambda function: function)  # what makes functions quick
+multiprocess_map: Hook = Hook(lambda call, dims, mesh: (mesh, lambda result: result))
+fast_call_wrapper: Hook = Hook(lambda function: function)  # what makes functions quick
 
 
-def spec_at(name, axis):
+def pmap_spec(name, axis):
     """Return the spec of an array whose `axis` is dealt out; None: it is shared."""
     return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
 
@@ -801,25 +812,27 @@ def _body(call, dims, out_axes, name):
         outs = call(*xs)
         places = flatten_axes("pmap out_axes", out_axes, call.out_tree)
         numbers = itertools.count()
-        places = list(map(partial(place_of_result, call), outs, places, numbers))
+        places = list(map(partial(result_axis, call), outs, places, numbers))
         pairs = zip(outs, places)
-        outs = [x if dim is None else insert_axis(x, dim, 1) for x, dim in pairs]
-        return outs, [spec_at(name, place) for place in places]
+        outs = [
+            x if dim is None else broadcast_batch_dim(x, dim, 1) for x, dim in pairs
+        ]
+        return outs, [pmap_spec(name, place) for place in places]
 
     return run
 
 
 def _mapped(call, dims, mesh, static, out_axes):
     """Trace the body of a pmap, or find it, and run it on a mesh."""
-    mesh, ours = shared_map.value(call, dims, mesh)
+    mesh, ours = multiprocess_map.value(call, dims, mesh)
     [name] = mesh.axis_names
-    params = {"check_vma": False, "mesh": given_mesh(mesh)}
+    params = {"check_vma": False, "mesh": resolve_mesh(mesh)}
     params["newly_manual_axes"] = frozenset([name])
-    specs = [spec_at(name, dim) for dim in dims]
-    blocks = [block_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
-    key = key_of_value(static), *dims, key_of(out_axes)
+    specs = [pmap_spec(name, dim) for dim in dims]
+    blocks = [shard_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
+    key = cache_key_of_value(static), *dims, spec_key(out_axes)
     run = _body(call, dims, out_axes, name)
-    body = body_of(call, blocks, params, key, run)
+    body = trace_body(call, blocks, params, key, run)
     if isinstance(current_trace(), JaxprTrace):
         return bind_in_jit(body, call, specs, params)
     return ours(bind_body(body, call.leaves, specs, params))
@@ -828,7 +841,7 @@ def _mapped(call, dims, mesh, static, out_axes):
 def _finished(mapped, static, donated):
     """Return a function of a pmap: quick where it can be, and with ``lower``."""
     plain = (static, donated) == ((), ())  # 0 is the first argument
-    found = quickly.value(mapped) if plain else mapped
+    found = fast_call_wrapper.value(mapped) if plain else mapped
     found.lower = jit(mapped, static_argnums=static, donate_argnums=donated).lower
     return found
 
@@ -870,8 +883,8 @@ def pmap(
     Reference: ``jax.pmap``.
     """
     check_callable(fun)
-    check_axes("in_axes", in_axes)
-    check_axes("out_axes", out_axes)
+    check_axes_are_ints("in_axes", in_axes)
+    check_axes_are_ints("out_axes", out_axes)
     numbers = static_broadcasted_argnums
     names = (NAMELESS if axis_name is None else axis_name,)
     if devices is not None and not len(devices):
@@ -879,9 +892,9 @@ def pmap(
 
     @wraps(fun)
     def mapped(*args, **kwargs):
-        call, dims, static = mapped_call(fun, args, kwargs, numbers, in_axes)
-        found = devices_of_call(call, dims, axis_size, devices, backend)
+        call, dims, static = prepare_pmap(fun, args, kwargs, numbers, in_axes)
+        found = pmap_devices(call, dims, axis_size, devices, backend)
         result = _mapped(call, dims, Mesh(found, names), static, out_axes)
-        return give_away(args, donate_argnums, result)
+        return donate_arguments(args, donate_argnums, result)
 
     return _finished(mapped, numbers, donate_argnums)

@@ -23,47 +23,47 @@ from minijax.batching.collectives import (
     pmin_p,
     ppermute_p,
     psum_p,
+    raise_unbound_axis,
     reduce_scatter_p,
-    refuse_unbound,
 )
-from minijax.batching.vmap import program_primitives
+from minijax.batching.vmap import higher_order_primitives
 from minijax.control_flow.conditionals import cond_p
 from minijax.core import impl_rules
-from minijax.jaxprs.jaxpr import fitting
+from minijax.jaxprs.jaxpr import result_converter
 from minijax.kernels.lowering import kernel_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.codegen_rules import COLLECTIVES
-from minijax.python_backend.source import evaluation
+from minijax.python_backend.source import bind_impl
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import psum_transpose
 from minijax.sharding.manual_axes import (
-    Released,
-    among,
-    as_expected,
-    checked_of,
-    fold,
-    gather_blocks,
-    here,
-    mesh_axes,
-    permute_blocks,
+    ReplicaAborted,
+    all_gather_blocks,
+    all_reduce_blocks,
+    all_to_all_blocks,
+    checked_collective_axes,
+    collective_group,
+    collective_permute_blocks,
+    current_replica,
+    get_vma,
+    insert_pvary,
+    manual_axes,
+    mismatch_message,
+    missing_replicas_error,
+    pvary_branches,
+    pvary_like_inputs,
     pvary_p,
-    replica_here,
-    replicas_missing,
-    row_of,
-    strangers_met,
-    sum_and_scatter,
-    swap_blocks,
-    varied,
-    vary,
-    varying,
+    reduce_scatter_blocks,
+    replica_group,
+    thread_state,
 )
 
 
-class Meeting:
+class Rendezvous:
     """Where some replicas exchange values: all wait until the last one is there.
 
     Args:
-      run: the `Run` that the replicas belong to.
+      run: the `ReplicaRun` that the replicas belong to.
       members: their ranks.
     """
 
@@ -77,7 +77,7 @@ class Meeting:
         labels, values, (combine, *_) = zip(*calls)
         try:
             if len(set(labels)) > 1:
-                raise RuntimeError(strangers_met(dict(zip(self.members, labels))))
+                raise RuntimeError(mismatch_message(dict(zip(self.members, labels))))
             self.results = combine(list(values))
         except BaseException as error:
             self.run.note(error)
@@ -104,7 +104,7 @@ class Meeting:
         return self.results[self.members.index(rank)]
 
 
-class Run:
+class ReplicaRun:
     """One run of a program by replicas, one for each place of a mesh.
 
     Args:
@@ -122,11 +122,11 @@ class Run:
         self.error, self.meetings, self.lock = None, {}, threading.Lock()
 
     def meeting(self, rank, names):
-        """Return the `Meeting` of a replica with its row along some axes."""
-        members = row_of(self.shape, rank, names)
+        """Return the `Rendezvous` of a replica with its row along some axes."""
+        members = replica_group(self.shape, rank, names)
         with self.lock:
             if members not in self.meetings:
-                self.meetings[members] = Meeting(self, members)
+                self.meetings[members] = Rendezvous(self, members)
                 if self.error is not None:
                     self.meetings[members].barrier.abort()
             return self.meetings[members]
@@ -147,13 +147,15 @@ class Run:
     def failure(self, meeting, label):
         """Return what a replica raises whose meeting is off."""
         if self.error is not None:
-            return Released()
+            return ReplicaAborted()
         seconds = config.minijax_collective_timeout
-        self.fail(replicas_missing(meeting.members, meeting.calls, label, seconds))
+        self.fail(
+            missing_replicas_error(meeting.members, meeting.calls, label, seconds)
+        )
         return self.error
 
 
-def label_of(primitive, aval, names, perm=None):
+def rendezvous_key(primitive, aval, names, perm=None):
     """Return what replicas have to agree in, as text."""
     where = " and ".join(map(repr, names))
     by = "" if perm is None else f" by {list(perm)}"
@@ -161,16 +163,16 @@ def label_of(primitive, aval, names, perm=None):
 
 
 def _index(axis_name):
-    replica = replica_here(axis_name[0])
+    replica = current_replica(axis_name[0])
     members = replica.run.meeting(replica.rank, axis_name).members
     [aval] = shape_rules[axis_index_p](axis_name=axis_name)
     index = np.asarray(members.index(replica.rank), np.int32)
     return [ArrayImpl(index, aval)]
 
 
-impl_rules.supersede(axis_index_p, refuse_unbound, _index)
+impl_rules.supersede(axis_index_p, raise_unbound_axis, _index)
 
-kinds: dict = {}  # which collective each way to combine is for
+collective_kinds: dict = {}  # which collective each way to combine is for
 NAMING = "axis_name", "axis_index_groups"
 
 HOSTED = "Replicas wait for each other in Python, in a step of the host."
@@ -179,10 +181,10 @@ HOSTED = "Replicas wait for each other in Python, in a step of the host."
 def write_collective(writer, eqn, operands, results):
     """Write a call of the evaluation that notes the user's line, for messages."""
     avals = [tuple([x.aval for x in atoms]) for atoms in (eqn.invars, eqn.outvars)]
-    evaluate, name = evaluation(eqn.primitive, *avals), eqn.primitive.name
+    evaluate, name = bind_impl(eqn.primitive, *avals), eqn.primitive.name
 
     def at_its_line(*buffers):
-        here.line = eqn.source
+        thread_state.line = eqn.source
         return evaluate(*buffers, **eqn.params)
 
     function = writer.constant(at_its_line, name, f"meets other replicas: {name}")
@@ -193,18 +195,18 @@ python_rules.update(dict.fromkeys(COLLECTIVES, write_collective))
 kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, HOSTED))
 
 
-def exchanged(primitive, x, aval, combine, names, **params):
+def exchange_with_replicas(primitive, x, aval, combine, names, **params):
     """Exchange one array with the replicas along some axes, and return the result.
 
     Args:
       primitive, x: the collective, for messages, and the array.
       aval: of the result.
       combine: from the list of all buffers, and the parameters, to the results.
-      names: who meets, as `row_of` takes it.
+      names: who meets, as `replica_group` takes it.
     """
-    replica, combine = replica_here(names[0]), partial(combine, **params)
+    replica, combine = current_replica(names[0]), partial(combine, **params)
     meeting = replica.run.meeting(replica.rank, names)
-    label = label_of(primitive, typeof(x), names, params.get("perm"))
+    label = rendezvous_key(primitive, typeof(x), names, params.get("perm"))
     buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
     return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
 
@@ -213,21 +215,24 @@ def exchanges(primitive, combine):
     """Give a collective its impl rule; `combine` makes the results of all replicas."""
 
     def rule(x, **params):
-        [aval], names = shape_rules[primitive](typeof(x), **params), among(**params)
+        [aval], names = (
+            shape_rules[primitive](typeof(x), **params),
+            collective_group(**params),
+        )
         rest = {key: params[key] for key in params if key not in NAMING}
-        return [exchanged(primitive, x, aval, combine, names, **rest)]
+        return [exchange_with_replicas(primitive, x, aval, combine, names, **rest)]
 
-    impl_rules.supersede(primitive, refuse_unbound, rule)
-    kinds[combine] = primitive
+    impl_rules.supersede(primitive, raise_unbound_axis, rule)
+    collective_kinds[combine] = primitive
 
 
-exchanges(psum_p, fold(np.add))
-exchanges(pmax_p, fold(np.maximum))
-exchanges(pmin_p, fold(np.minimum))
-exchanges(all_gather_p, gather_blocks)
-exchanges(reduce_scatter_p, sum_and_scatter)
-exchanges(all_to_all_p, swap_blocks)
-exchanges(ppermute_p, permute_blocks)
+exchanges(psum_p, all_reduce_blocks(np.add))
+exchanges(pmax_p, all_reduce_blocks(np.maximum))
+exchanges(pmin_p, all_reduce_blocks(np.minimum))
+exchanges(all_gather_p, all_gather_blocks)
+exchanges(reduce_scatter_p, reduce_scatter_blocks)
+exchanges(all_to_all_p, all_to_all_blocks)
+exchanges(ppermute_p, collective_permute_blocks)
 
 
 # Varying values, transposed: where a value for all devices has a summed cotangent.
@@ -241,7 +246,7 @@ def _unvary(cts, x, axes):
 def _unsum(cts, x, axis_name, **groups):
     """A sum that made a value the same on all devices: its cotangent varies again."""
     if x.aval.manual_axis_type.varying.issuperset(axis_name):
-        return [vary(cts[0], axis_name)]
+        return [insert_pvary(cts[0], axis_name)]
     return psum_p.bind(cts[0], axis_name=axis_name, **groups)
 
 
@@ -249,19 +254,21 @@ transpose_rules[pvary_p] = _unvary
 transpose_rules.supersede(psum_p, psum_transpose, _unsum)
 
 
-def fit(primitive, args, params):
+def match_vma(primitive, args, params):
     """Return operands that vary along the same axes, as equations want them."""
     if primitive is pvary_p:
         return args
     if primitive in COLLECTIVES:
-        names = checked_of(primitive, args, **params)
-        return [vary(x, names) for x in args]
-    if primitive in program_primitives:
-        if primitive is cond_p and varying(args[0]):
-            params["branches"] = varied(params["branches"], varying(args[0]))
-        return as_expected(args, params)
-    together = set().union(*map(varying, args))
-    return [vary(x, together) for x in args] if together else args
+        names = checked_collective_axes(primitive, args, **params)
+        return [insert_pvary(x, names) for x in args]
+    if primitive in higher_order_primitives:
+        if primitive is cond_p and get_vma(args[0]):
+            params["branches"] = pvary_branches(params["branches"], get_vma(args[0]))
+        return pvary_like_inputs(args, params)
+    together = set().union(*map(get_vma, args))
+    return [insert_pvary(x, together) for x in args] if together else args
 
 
-fitting.value = lambda trace: fit if any(a.checked for a in mesh_axes(trace)) else None
+result_converter.value = lambda trace: (
+    match_vma if any(a.checked for a in manual_axes(trace)) else None
+)

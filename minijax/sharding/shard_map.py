@@ -9,33 +9,43 @@ Reference: ``jax.shard_map``.
 from functools import partial
 from typing import Any
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, computations
+from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, eval_rules
 from minijax.core import impl_rules, set_current_trace
 from minijax.forward_mode.jvp import jvp_rules
-from minijax.jaxprs.types import Latest
-from minijax.jitting.compilation import compile_context, compiled
+from minijax.jaxprs.types import Hook
+from minijax.jitting.compilation import compile_cached, compile_context
 from minijax.kernels.lowering import kernel_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.rematerialization.caching import cache_by_object, once_of
-from minijax.rematerialization.jaxpr_transforms import jvp_program, only, spread
+from minijax.rematerialization.caching import cache_for_object, weakref_cache
+from minijax.rematerialization.jaxpr_transforms import (
+    jvp_jaxpr,
+    scatter_by_mask,
+    select_where,
+)
 from minijax.sharding.manual_axes import run_replicas
 from minijax.sharding.named_sharding import (
     NamedSharding,
     PartitionSpec,
-    all_numbers,
-    lies_like,
-    parts_of,
+    fetch_global_value,
+    same_shards,
+    shard_arrays,
 )
-from minijax.sharding.pmap import bind_map, body_trace, of_twin, shard_map_p, whole_aval
-from minijax.sharding.replicas import Run
+from minijax.sharding.pmap import (
+    bind_shard_map,
+    body_trace,
+    cached_by_equal_jaxpr,
+    shard_map_p,
+    unshard_aval,
+)
+from minijax.sharding.replicas import ReplicaRun
 
-# What returns the `Run` of a program on a mesh: a function of the mesh, and of what the
-# program is, its jaxpr and specifications.
-run_over: Latest = Latest(lambda mesh, program: Run(mesh.shape))
+# What returns the `ReplicaRun` of a program on a mesh: a function of the mesh, and of
+# what the program is, its jaxpr and specifications.
+replica_run_factory: Hook = Hook(lambda mesh, program: ReplicaRun(mesh.shape))
 
-computations[shard_map_p] = lambda xp, *xs, **params: [
-    all_numbers(out) for out in run_on_mesh(*xs, **params)
+eval_rules[shard_map_p] = lambda xp, *xs, **params: [
+    fetch_global_value(out) for out in run_on_mesh(*xs, **params)
 ]
 python_rules[shard_map_p] = write_evaluation
 kernel_rules.reasons[shard_map_p] = "It starts replicas, which Python does."
@@ -50,14 +60,14 @@ class MeshProgram:
     Attributes:
       executable, place: of the body; where it finds and leaves blocks.
       in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
-      in_avals, block_avals, seat: types of blocks; what `running` keeps of it.
+      in_avals, block_avals, seat: types of blocks; what `mesh_executor` keeps of it.
       text_parts: what processes compare before they run it.
     """
 
     def __init__(self, jaxpr, mesh, in_specs, out_specs):
         shardings = partial(NamedSharding, mesh)
         self.place = shardings(PartitionSpec())._device.home.uncommitted
-        self.executable = compiled(jaxpr, name="shard_map", placement=self.place)
+        self.executable = compile_cached(jaxpr, name="shard_map", placement=self.place)
         self.mesh, self.size = mesh, mesh.size
         self.seat: Any = False if mesh.is_multi_process else None
         self.text_parts = jaxpr, in_specs, out_specs
@@ -66,18 +76,18 @@ class MeshProgram:
         self.out_placements = [shardings(spec).placement for spec in out_specs]
         self.in_avals, self.block_avals = jaxpr.in_avals, jaxpr.out_avals
         pairs = zip(jaxpr.out_avals, out_specs)
-        self.out_avals = [whole_aval(aval, mesh, spec) for aval, spec in pairs]
+        self.out_avals = [unshard_aval(aval, mesh, spec) for aval, spec in pairs]
 
     def __call__(self, args):
         """Return the list of results."""
         shares = [
             x._buffer
             if type(x) is ArrayImpl
-            and lies_like(x.placement, self.in_placements[i], x.aval.ndim)
-            else blocks_of(x, self.in_shardings[i])
+            and same_shards(x.placement, self.in_placements[i], x.aval.ndim)
+            else shard_buffers(x, self.in_shardings[i])
             for i, x in enumerate(args)
         ]
-        ends = running.value(self, shares), self.out_avals, self.out_placements
+        ends = mesh_executor.value(self, shares), self.out_avals, self.out_placements
         return list(map(sealed, *ends))
 
 
@@ -88,16 +98,18 @@ def sealed(buffer, aval, placement):
     return x
 
 
-def blocks_of(x, sharding):
+def shard_buffers(x, sharding):
     """Return the buffers of an array's parts in a sharding."""
-    return list(map(asbuffer, parts_of(asarray_impl(x), sharding)))
+    return list(map(asbuffer, shard_arrays(as_array_impl(x), sharding)))
 
 
 # How a `MeshProgram` runs, and who is told of each run.
-running: Latest = Latest(lambda program, shares: in_python(program, shares))
-noted: Latest = Latest(lambda program, args, results: results)
-entries: Latest = Latest(lambda program: None)  # the `Entry` for other callers, or None
-_programs, _alike = cache_by_object(), cache_by_object()
+mesh_executor: Hook = Hook(lambda program, shares: run_mesh_in_python(program, shares))
+result_observer: Hook = Hook(lambda program, args, results: results)
+native_entries: Hook = Hook(
+    lambda program: None
+)  # the `Entry` for other callers, or None
+_programs, _alike = weakref_cache(), weakref_cache()
 
 
 def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
@@ -107,11 +119,13 @@ def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
     """
     key = mesh, in_specs, out_specs, compile_context()
     make = partial(MeshProgram, jaxpr, mesh, in_specs, out_specs)
-    find = partial(of_twin, once_of(_alike, mesh), jaxpr, key, make)
-    return once_of(_programs, jaxpr).get(key, find)
+    find = partial(
+        cached_by_equal_jaxpr, cache_for_object(_alike, mesh), jaxpr, key, make
+    )
+    return cache_for_object(_programs, jaxpr).get(key, find)
 
 
-def in_python(program, shares):
+def run_mesh_in_python(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
     avals, executable = program.in_avals, program.executable
     place = program.place
@@ -120,7 +134,7 @@ def in_python(program, shares):
         blocks = [ArrayImpl(share[rank], a, place) for share, a in zip(shares, avals)]
         return list(map(asbuffer, executable(*blocks)))
 
-    run = run_over.value(program.mesh, program.text_parts)
+    run = replica_run_factory.value(program.mesh, program.text_parts)
     elsewhere = [None] * len(program.out_avals)
     found = [elsewhere if x is None else x for x in run_replicas(run, replica)]
     return list(zip(*found))
@@ -129,7 +143,7 @@ def in_python(program, shares):
 def run_on_mesh(*args, **params):
     """Run a program once on each device of a mesh."""
     program = mesh_program(**params)
-    return noted.value(program, args, program(args))
+    return result_observer.value(program, args, program(args))
 
 
 impl_rules[shard_map_p] = run_on_mesh
@@ -138,11 +152,14 @@ impl_rules[shard_map_p] = run_on_mesh
 def _jvp(primals, tangents, jaxpr, in_specs, out_specs, **params):
     moving = tuple([tangent is not None for tangent in tangents])
     with set_current_trace(body_trace(params)):
-        program, moves = jvp_program(jaxpr, moving)
-    ins, outs = in_specs + (*only(moving, in_specs),), (*only(moves, out_specs),)
-    operands = *primals, *only(moving, tangents)
-    found = bind_map(operands, program, ins, out_specs + outs, params)
-    return found[: len(moves)], spread(moves, found[len(moves) :])
+        program, moves = jvp_jaxpr(jaxpr, moving)
+    ins, outs = (
+        in_specs + (*select_where(moving, in_specs),),
+        (*select_where(moves, out_specs),),
+    )
+    operands = *primals, *select_where(moving, tangents)
+    found = bind_shard_map(operands, program, ins, out_specs + outs, params)
+    return found[: len(moves)], scatter_by_mask(moves, found[len(moves) :])
 
 
 jvp_rules[shard_map_p] = _jvp

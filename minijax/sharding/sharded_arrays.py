@@ -14,11 +14,11 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, ShapedArray, typeof
 from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding
 from minijax.arrays.dtypes import check_dtype
-from minijax.arrays.transfer import device_put
+from minijax.arrays.transfer import device_put_leaf
 from minijax.core import Array
 from minijax.pytrees.tree_operations import broadcast_prefix, treedef_is_leaf
 from minijax.pytrees.tree_util import tree_flatten
-from minijax.sharding.named_sharding import slice_numbers
+from minijax.sharding.named_sharding import slice_indices
 
 
 def _check_sharding(sharding):
@@ -114,7 +114,7 @@ def make_array_from_callback(
         values = [data_callback(next(iter(indices.values())))] * len(indices)
     else:
         values = [data_callback(index) for index in indices.values()]
-    parts = [device_put(x, device) for x, device in zip(values, indices)]
+    parts = [device_put_leaf(x, device) for x, device in zip(values, indices)]
     if dtype is not None:
         dtype = check_dtype(dtype, "make_array_from_callback")
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
@@ -176,7 +176,7 @@ def _from_process(sharding, local_data, global_shape):
         ]
         return data[tuple([slice(i, i + size) for i, size in zip(starts, part)])]
 
-    parts = [device_put(at(row), device) for device, row in rows.items()]
+    parts = [device_put_leaf(at(row), device) for device, row in rows.items()]
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
@@ -184,6 +184,6 @@ def _slices(sharding, ndim):
     """Return in how many parts axes are cut, and which part each device here has."""
     if not hasattr(sharding, "mesh"):
         return (1,) * ndim, dict.fromkeys(sharding._device_assignment, (0,) * ndim)
-    numbers = slice_numbers(sharding.mesh, sharding.spec, ndim)
+    numbers = slice_indices(sharding.mesh, sharding.spec, ndim)
     pairs = zip(sharding._device_assignment, numbers)
     return sharding.divisions(ndim), {x: row for x, row in pairs if x.is_local}

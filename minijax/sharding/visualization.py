@@ -9,10 +9,10 @@ Reference: ``jax.debug.visualize_array_sharding``.
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import asarray_impl
+from minijax.arrays.array import as_array_impl
 from minijax.arrays.devices import default_placement
 from minijax.batching.vmap import vmap_rules
-from minijax.callbacks.callback import watching_rules
+from minijax.callbacks.callback import def_effectful_debug_rules
 from minijax.core import Primitive, impl_rules
 from minijax.debug import _functions as debug_functions
 from minijax.kernels.lowering import kernel_rules
@@ -66,7 +66,7 @@ inspect_sharding_p = Primitive("inspect_sharding")
 
 
 def _inspect(x, callback):
-    callback(asarray_impl(x).sharding)
+    callback(as_array_impl(x).sharding)
     return []
 
 
@@ -79,7 +79,7 @@ def _on_one_device(of_table, eqn, *_):
     return []
 
 
-watching_rules(inspect_sharding_p)
+def_effectful_debug_rules(inspect_sharding_p)
 impl_rules[inspect_sharding_p], vmap_rules[inspect_sharding_p] = _inspect, _of_batch
 python_rules[inspect_sharding_p] = kernel_rules[inspect_sharding_p] = _on_one_device
 

@@ -17,18 +17,23 @@ import numpy as np
 
 from minijax.arrays.array import ShapedArray
 from minijax.jitting.stages import FLOPS
-from minijax.kernels.builder import Buffer, NoKernel, permuted, row_major
+from minijax.kernels.builder import (
+    Buffer,
+    UnsupportedKernel,
+    row_major_strides,
+    transpose_view,
+)
 from minijax.kernels.ir import sha256
-from minijax.kernels.lowering import StepKind, array_of, cost_of_moving, step_kinds
-from minijax.llvm.compiler import make_known
-from minijax.llvm.instructions import LLVMFunction
+from minijax.kernels.lowering import StepKind, array_from_view, copy_cost, step_kinds
+from minijax.llvm.compiler import add_symbol
+from minijax.llvm.instructions import FunctionBuilder
 from minijax.llvm.targets import TargetLibrary
-from minijax.rematerialization.caching import made_once
+from minijax.rematerialization.caching import memoize
 
 # Radix sort in machine code: a stable order of unsigned words, digit by digit.
 
 BOXES, COUNTS_BYTES = 256, 1024
-FEW = 24  # so many words are sorted by counting smaller ones
+MAX_COUNTING_SORT_WORDS = 24  # so many words are sorted by counting smaller ones
 
 
 def write_box(f, word, x):
@@ -56,7 +61,7 @@ def write_moves(f, word):
     f.each("%n", move)
 
 
-class SortText(LLVMFunction):
+class SortText(FunctionBuilder):
     """The text of a function on arrays of integers, in the making."""
 
     def read(self, kind, base, index):
@@ -102,7 +107,7 @@ def write_starts(f):
     f.loop(BOXES, [("i32", "0")], start)
 
 
-def text_of(f, result, name, params, value=""):
+def sort_module_text(f, result, name, params, value=""):
     """Return the text of a function, whose body has been written."""
     head = f"define {result} @{name}({params}) nounwind noinline {{"
     return "\n".join([head, "entry:", *f.lines, f"  ret {result} {value}", "}"])
@@ -118,7 +123,7 @@ def pass_text(word):
     f.when(differ, lambda: [write_starts(f), write_moves(f, word)])
     params = f"i64 %n, {word} %shift, {word}* %keys, i32* %places, {word}* %new_keys, "
     params += "i32* %new_places, i32* %counts"
-    return text_of(f, "i1", "sort_pass", params, differ)
+    return sort_module_text(f, "i1", "sort_pass", params, differ)
 
 
 def write_passes(f, word, now, later, counts):
@@ -177,13 +182,13 @@ def order_text(word):
         f.put(word, f.read(word, "%words", place), keys, i)
 
     f.each("%n", gather)
-    few = f.emit(f"icmp ule i64 %n, {FEW}")
+    few = f.emit(f"icmp ule i64 %n, {MAX_COUNTING_SORT_WORDS}")
     many = f.emit(f"xor i1 {few}, true")
     f.when(few, lambda: write_few(f, word, keys, new_places))
     now, later = (keys, "%places"), (new_keys, new_places)
     f.when(many, lambda: write_passes(f, word, now, later, counts))
     params = f"i64 %n, i64 %padded, {word}* %words, i32* %places, i8* %space"
-    return text_of(f, "void", f"sort_places_{size}", params)
+    return sort_module_text(f, "void", f"sort_places_{size}", params)
 
 
 def take_text(word):
@@ -196,20 +201,20 @@ def take_text(word):
 
     f.each("%n", take)
     params = f"i64 %n, {word}* %from, i32* %places, {word}* %to"
-    return text_of(f, "void", f"sort_take_{bits_of(word) // 8}", params)
+    return sort_module_text(f, "void", f"sort_take_{bits_of(word) // 8}", params)
 
 
-def workspace(n, size):
+def sort_workspace_bytes(n, size):
     """Return how many bytes `order_text` needs for n words of so many bytes."""
-    return COUNTS_BYTES + padded(n) * (2 * size + 4)
+    return COUNTS_BYTES + pad_to_alignment(n) * (2 * size + 4)
 
 
-def padded(n):
+def pad_to_alignment(n):
     """Return n, or a little more, so that what lies behind n words is aligned."""
     return -(-n // 64) * 64
 
 
-@made_once
+@memoize
 def sort_library(size, target):
     """Return the machine code for elements of some bytes; it stays for good."""
     word = f"i{8 * size}"
@@ -265,7 +270,7 @@ class Sort(NamedTuple):
     def workspace(self):
         """How many bytes of memory it needs besides."""
         n, size = self.sizes[1], max(x.dtype.itemsize for x in self.words)
-        return 4 * padded(n) + workspace(n, size)
+        return 4 * pad_to_alignment(n) + sort_workspace_bytes(n, size)
 
     def __str__(self):
         words, operands, results = (" ".join(map(str, part)) for part in self)
@@ -276,18 +281,20 @@ def add_sort(lowering, axis, words, operands):
     """Add a `Sort` along an axis; return the views of its results."""
     shape = words[0].shape
     if not 2 <= shape[axis] < 2**31 or 0 in shape:
-        raise NoKernel("there is nothing to sort, or too much")
+        raise UnsupportedKernel("there is nothing to sort, or too much")
     order = [*(k for k in range(len(shape)) if k != axis), axis]
-    rows = [in_rows(lowering, permuted(x, order)) for x in (*words, *operands)]
+    rows = [in_rows(lowering, transpose_view(x, order)) for x in (*words, *operands)]
     words, operands = rows[: len(words)], rows[len(words) :]
     results = [lowering.allocate(ShapedArray(x.shape, x.dtype)) for x in operands]
     lowering.steps.append(Sort(tuple(words), tuple(operands), tuple(results)))
-    return [permuted(x, [order.index(k) for k in range(len(shape))]) for x in results]
+    return [
+        transpose_view(x, [order.index(k) for k in range(len(shape))]) for x in results
+    ]
 
 
 def in_rows(lowering, x):
     """Return an array whose rows lie one after the other: a copy, if need be."""
-    if isinstance(x.source, Buffer) and x.strides == row_major(x.shape):
+    if isinstance(x.source, Buffer) and x.strides == row_major_strides(x.shape):
         return x
     return lowering.copy(x)
 
@@ -296,11 +303,11 @@ def sorted_by_numpy(program, step):
     """Return a function of the memory that does a `Sort`, as NumPy does it."""
 
     def run(memory):
-        words = [array_of(view, memory) for view in reversed(step.words)]
+        words = [array_from_view(view, memory) for view in reversed(step.words)]
         places = np.lexsort(words, axis=-1)
         for source, result in zip(step.operands, step.results):
-            moved = np.take_along_axis(array_of(source, memory), places, -1)
-            array_of(result, memory)[...] = moved
+            moved = np.take_along_axis(array_from_view(source, memory), places, -1)
+            array_from_view(result, memory)[...] = moved
 
     return run
 
@@ -310,15 +317,16 @@ def write_sort(f, step):
     rows, n = step.sizes
     space = f.offset("%arena", f.program.locations.workspaces[id(step)])
     places = f.emit(f"bitcast i8* {space} to i32*")
-    rest = f.offset(space, 4 * padded(n))
+    rest = f.offset(space, 4 * pad_to_alignment(n))
     starts = {view: start_of(f, view) for part in step for view in part}
     size = f"i64 {n}"
 
     def row(index, _):
-        at = {x: row_of(f, x, start, index, n) for x, start in starts.items()}
+        at = {x: sort_row_of(f, x, start, index, n) for x, start in starts.items()}
         f.loop(n, [], lambda i, _: write_place(f, places, i))
         for word in reversed(step.words):
-            args = f"{size}, i64 {padded(n)}, {at[word]}, i32* {places}, i8* {rest}"
+            room = f"{size}, i64 {pad_to_alignment(n)}"
+            args = f"{room}, {at[word]}, i32* {places}, i8* {rest}"
             write_known(f, "sort_places", word, args)
         for x, result in zip(step.operands, step.results):
             args = f"{size}, {at[x]}, i32* {places}, {at[result]}"
@@ -341,7 +349,7 @@ def start_of(f, view):
     return f.emit(f"bitcast i8* {address} to {kind}*", "p")
 
 
-def row_of(f, view, start, index, n):
+def sort_row_of(f, view, start, index, n):
     """Write the address of a row, as an argument."""
     kind, distance = kind_of_element(view), f.emit(f"mul i64 {index}, {n}")
     address = f.emit(f"getelementptr {kind}, {kind}* {start}, i64 {distance}", "p")
@@ -360,7 +368,7 @@ def write_known(f, name, view, args):
     size, target = view.dtype.itemsize, f.program.target
     which = sha256(target.key.encode()).hexdigest()[:8]
     known = f"{name}_{size}_{which}"
-    make_known(known, sort_address(name, size, target))
+    add_symbol(known, sort_address(name, size, target))
     kinds = ", ".join(arg.split()[0] for arg in args.split(", "))
     f.declare(f"declare void @{known}({kinds})")
     f.line(f"call void @{known}({args})")
@@ -369,7 +377,7 @@ def write_known(f, name, view, args):
 def cost_of_sort(step):
     """Count a step for each digit of each word, and the bytes."""
     digits = sum(math.prod(x.shape) * x.dtype.itemsize for x in step.words)
-    return Counter({FLOPS: digits}) + cost_of_moving(step)
+    return Counter({FLOPS: digits}) + copy_cost(step)
 
 
 step_kinds[Sort] = StepKind(sorted_by_numpy, cost_of_sort, write_sort)

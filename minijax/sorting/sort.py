@@ -14,27 +14,32 @@ from typing import Any, overload
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import primitive_rules, typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.array import def_shape_and_impl, typeof
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import (
-    ANY,
-    as_integer,
-    as_truth,
+    ANY_KINDS,
     canonicalize_axis,
     check_axes,
     check_kind,
-    wide,
+    concrete_bool,
+    operator_index,
+    sum_accumulator_dtype,
 )
-from minijax.batching.vmap import insert_axis, move_axis, vmap_rules
+from minijax.batching.vmap import broadcast_batch_dim, move_one_axis, vmap_rules
 from minijax.core import Array, Primitive, set_current_trace
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
 from minijax.kernels.lowering import kernel_rules
-from minijax.linearization.linearize import put_on_tape, split_rules
+from minijax.linearization.linearize import default_partial_eval, partial_eval_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.rematerialization.jaxpr_transforms import dce_rules, merge, only, partition
-from minijax.reverse_mode.backward_pass import Linear, transpose_rules
+from minijax.rematerialization.jaxpr_transforms import (
+    dce_rules,
+    merge_lists,
+    partition_list,
+    select_where,
+)
+from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 from minijax.sorting.radix_sort import add_sort
 from minijax.typing import ArrayLike
 
@@ -46,14 +51,14 @@ def _sort_shape(*operands, dimension, is_stable, num_keys):
         shapes = " ".join(str(x.shape) for x in operands)
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
     check_axes("sort", operands[0], (dimension,))
-    check_kind("sort", ANY, operands[:num_keys])
+    check_kind("sort", ANY_KINDS, operands[:num_keys])
     return list(operands)
 
 
 def _keys_of(x):
     if x.dtype.kind == "c":
         return [x.real, x.imag]
-    return [x.astype(wide(x.dtype), copy=False)]
+    return [x.astype(sum_accumulator_dtype(x.dtype), copy=False)]
 
 
 def _sorted(xp, *operands, dimension, is_stable, num_keys):
@@ -63,13 +68,11 @@ def _sorted(xp, *operands, dimension, is_stable, num_keys):
 
 
 sort_p = Primitive("sort")
-primitive_rules(sort_p, _sort_shape, _sorted)
+def_shape_and_impl(sort_p, _sort_shape, _sorted)
 
 
 @overload
-def sort(
-    operand: ArrayLike, dimension: int = ..., is_stable: bool = ...
-) -> Array: ...
+def sort(operand: ArrayLike, dimension: int = ..., is_stable: bool = ...) -> Array: ...
 @overload
 def sort(
     operand: Sequence[ArrayLike],
@@ -100,8 +103,8 @@ def sort(
     operands = operand if several else [operand]
     _check_keys(len(operands), num_keys, several)
     axis = canonicalize_axis(dimension, typeof(operands[0]).ndim)
-    keys = as_integer(num_keys, "num_keys of sort")
-    how = {"dimension": axis, "is_stable": as_truth(is_stable, "is_stable")}
+    keys = operator_index(num_keys, "num_keys of sort")
+    how = {"dimension": axis, "is_stable": concrete_bool(is_stable, "is_stable")}
     results = sort_p.bind(*operands, **how, num_keys=keys)
     return tuple(results) if several else results[0]
 
@@ -147,21 +150,21 @@ def split_sort(split, primitive, args, on_tape, params):
     """Sort what is known now; the tape sorts the rest by the same keys."""
     count = params["num_keys"]
     if any(on_tape[:count]):
-        return put_on_tape(split, primitive, args, on_tape, params)
-    known, later = partition(on_tape, args)
+        return default_partial_eval(split, primitive, args, on_tape, params)
+    known, later = partition_list(on_tape, args)
     with set_current_trace(split.parent):
         known = primitive.bind(*known, **params)
     with set_current_trace(split.tape):
         later = primitive.bind(*args[:count], *later, **params)
-    return merge(on_tape, known, later[count:])
+    return merge_lists(on_tape, known, later[count:])
 
 
-split_rules[sort_p] = split_sort
+partial_eval_rules[sort_p] = split_sort
 
 
 def sort_transpose(cotangents, *operands, dimension, is_stable, num_keys):
     """Send each cotangent back to the place from which its number came."""
-    if any(isinstance(x, Linear) for x in operands[:num_keys]):
+    if any(isinstance(x, UndefinedPrimal) for x in operands[:num_keys]):
         raise NotImplementedError(
             "Transpose rule (for reverse-mode differentiation) for 'sort' not "
             "implemented for its keys: their order does not depend on them linearly."
@@ -171,10 +174,10 @@ def sort_transpose(cotangents, *operands, dimension, is_stable, num_keys):
     places = lax.broadcasted_iota("uint32", shape, dimension)
     *_, places = sort_p.bind(*keys, places, num_keys=num_keys, **how)
     given = [ct is not None for ct in cotangents]
-    given = [g and isinstance(x, Linear) for g, x in zip(given, operands)]
-    _, moving = partition(given, cotangents)
+    given = [g and isinstance(x, UndefinedPrimal) for g, x in zip(given, operands)]
+    _, moving = partition_list(given, cotangents)
     _, *home = sort_p.bind(places, *moving, num_keys=1, **how)
-    return merge(given, [None] * given.count(False), home)
+    return merge_lists(given, [None] * given.count(False), home)
 
 
 transpose_rules[sort_p] = sort_transpose
@@ -184,7 +187,9 @@ def sort_batch(axis, args, dims, dimension, **params):
     """Sort all examples at once, along the axis beside theirs."""
     place = next(dim for dim in dims if dim is not None)
     args = [
-        insert_axis(x, place, axis.size) if dim is None else move_axis(x, dim, place)
+        broadcast_batch_dim(x, place, axis.size)
+        if dim is None
+        else move_one_axis(x, dim, place)
         for x, dim in zip(args, dims)
     ]
     dimension += place <= dimension
@@ -196,7 +201,7 @@ def sort_dce(eqn, used):
     """Leave out the operands that are no keys and whose results nothing reads."""
     count = eqn.params["num_keys"]
     kept = [i < count or needed for i, needed in enumerate(used)]
-    invars, outvars = (only(kept, atoms) for atoms in (eqn.invars, eqn.outvars))
+    invars, outvars = (select_where(kept, atoms) for atoms in (eqn.invars, eqn.outvars))
     return eqn.replace(invars=invars, outvars=outvars)
 
 
@@ -214,7 +219,7 @@ cost_rules[sort_p], python_rules[sort_p] = sort_cost, write_evaluation
 # Words in the order of numbers: unsigned integers that compare as the numbers do.
 
 
-def in_total_order(x):
+def total_order_bits(x):
     """Return unsigned words in the order of bools, integers, or the bits of floats."""
     dtype = typeof(x).dtype
     if dtype.kind == "b":
@@ -230,19 +235,19 @@ def in_total_order(x):
     return lax.select(negative, lax.bitwise_not(bits), lax.bitwise_or(bits, top))
 
 
-def one_of_equals(x):
+def canonicalize_zeros_and_nans(x):
     """Return floats with one zero and one NaN in place of all of them."""
-    if kind_of(typeof(x).dtype) not in "hf":
+    if dtype_kind(typeof(x).dtype) not in "hf":
         return x
     x = lax.select(lax.eq(x, lax.full_like(x, 0)), lax.full_like(x, 0), x)
     return lax.select(lax.ne(x, x), lax.full_like(x, np.nan), x)
 
 
-def words_of_key(x):
+def sort_key_words(x):
     """Return the words of a key of a sort: one array, or two for complex numbers."""
     complex_ = typeof(x).dtype.kind == "c"
     parts = [lax.real(x), lax.imag(x)] if complex_ else [x]
-    return [in_total_order(one_of_equals(part)) for part in parts]
+    return [total_order_bits(canonicalize_zeros_and_nans(part)) for part in parts]
 
 
 # The kernel rule of sort: words of the keys, made by kernels, and a step.
@@ -252,7 +257,7 @@ def lower_sort(lowering, eqn, *operands):
     """Add the kernels of the words, and the step that sorts by them."""
     count, words = eqn.params["num_keys"], []
     for view in operands[:count]:
-        words += lowering.function(words_of_key, [view])
+        words += lowering.function(sort_key_words, [view])
     return add_sort(lowering, eqn.params["dimension"], words, operands)
 
 

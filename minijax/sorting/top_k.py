@@ -12,9 +12,9 @@ from math import isqrt
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl, shape_rules, typeof
-from minijax.arrays.dtypes import enable_x64, kind_of
-from minijax.arrays.numerics import as_integer, as_truth, canonicalize_axis
+from minijax.arrays.array import as_array_impl, shape_rules, typeof
+from minijax.arrays.dtypes import dtype_kind, enable_x64
+from minijax.arrays.numerics import canonicalize_axis, concrete_bool, operator_index
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Array, Primitive, impl_rules
 from minijax.forward_mode.jvp import jvp_rules
@@ -25,11 +25,16 @@ from minijax.numpy.shapes import moveaxis
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
 from minijax.reverse_mode.backward_pass import transpose_rules
-from minijax.sorting.sort import in_total_order, one_of_equals, sort_cost, sort_p
+from minijax.sorting.sort import (
+    canonicalize_zeros_and_nans,
+    sort_cost,
+    sort_p,
+    total_order_bits,
+)
 from minijax.typing import ArrayLike
 
 PLACE = np.dtype(np.int32)
-FEW = 8  # in blocks of fewer words there is nothing to leave out
+MIN_BLOCK_WORDS = 8  # in blocks of fewer words there is nothing to leave out
 
 
 def first_by(words, k, axis, *operands):
@@ -39,9 +44,9 @@ def first_by(words, k, axis, *operands):
     return [lax.slice_in_dim(x, 0, k, axis=axis) for x in operands]
 
 
-def largest_first(x):
+def descending_words(x):
     """Return words in the order of numbers from the largest down."""
-    return lax.bitwise_not(in_total_order(x))
+    return lax.bitwise_not(total_order_bits(x))
 
 
 def places_along(x, axis):
@@ -51,9 +56,9 @@ def places_along(x, axis):
 
 def largest(x, k, axis):
     """Return the `k` largest elements, and their places."""
-    words = largest_first(x)
+    words = descending_words(x)
     width = isqrt(typeof(x).shape[axis] // max(k, 1))
-    if not typeof(x).size or width < FEW:
+    if not typeof(x).size or width < MIN_BLOCK_WORDS:
         return first_by(words, k, axis, x, places_along(x, axis))
     places = moveaxis(selected(moveaxis(words, axis, -1), k, width), -1, axis)
     return [take_along_axis(x, places, axis), places]
@@ -100,7 +105,7 @@ def _check_k(x, k, axis):
 
 
 def _top_k_shape(x, k, axis):
-    if kind_of(x.dtype) not in "biuhf":
+    if dtype_kind(x.dtype) not in "biuhf":
         raise ValueError(f"top_k is not compatible with {x.dtype} inputs.")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
@@ -124,7 +129,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
 
     Reference: ``jax.lax.top_k``.
     """
-    k = as_integer(k, "k of top_k")
+    k = operator_index(k, "k of top_k")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     axis = canonicalize_axis(axis, typeof(operand).ndim)
@@ -136,7 +141,7 @@ def made_of(primitive, function):
 
     def evaluate(x, **params):
         shape_rules[primitive](typeof(x), **params)
-        x = x if isinstance(x, Array) else asarray_impl(x)
+        x = x if isinstance(x, Array) else as_array_impl(x)
         with enable_x64():  # words are as wide as numbers, whatever the switch says
             return function(x, **params)
 
@@ -155,7 +160,7 @@ def _top_k_jvp(primals, tangents, k, axis):
     [x], [x_dot] = primals, tangents
     results = top_k_p.bind(x, k=k, axis=axis)
     with enable_x64():  # as in the evaluation: narrower words have another order
-        words = largest_first(x)
+        words = descending_words(x)
     return results, [*first_by(words, k, axis, x_dot), None]
 
 
@@ -175,7 +180,7 @@ def _axis_of(x, reduction_dimension, **_):
 def _approximate_shape(x, k, aggregate_to_topk, **params):
     if k <= 0:
         raise ValueError(f"k must be positive, got {k}")
-    if kind_of(x.dtype) not in "hf":
+    if dtype_kind(x.dtype) not in "hf":
         raise ValueError("operand must be a floating type")
     if not aggregate_to_topk:
         raise NotImplementedError(
@@ -186,7 +191,7 @@ def _approximate_shape(x, k, aggregate_to_topk, **params):
 
 
 def _best_first(x, is_max_k):
-    words = in_total_order(one_of_equals(x))
+    words = total_order_bits(canonicalize_zeros_and_nans(x))
     return lax.bitwise_not(words) if is_max_k else words
 
 
@@ -241,12 +246,12 @@ def approx_max_k(
     """
     found = approx_top_k_p.bind(
         operand,
-        k=as_integer(k, "k"),
-        reduction_dimension=as_integer(reduction_dimension, "an axis"),
+        k=operator_index(k, "k"),
+        reduction_dimension=operator_index(reduction_dimension, "an axis"),
         recall_target=recall_target,
         is_max_k=True,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=as_truth(aggregate_to_topk, "aggregate_to_topk"),
+        aggregate_to_topk=concrete_bool(aggregate_to_topk, "aggregate_to_topk"),
     )
     return list(found)
 
@@ -267,11 +272,11 @@ def approx_min_k(
     """
     found = approx_top_k_p.bind(
         operand,
-        k=as_integer(k, "k"),
-        reduction_dimension=as_integer(reduction_dimension, "an axis"),
+        k=operator_index(k, "k"),
+        reduction_dimension=operator_index(reduction_dimension, "an axis"),
         recall_target=recall_target,
         is_max_k=False,
         reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=as_truth(aggregate_to_topk, "aggregate_to_topk"),
+        aggregate_to_topk=concrete_bool(aggregate_to_topk, "aggregate_to_topk"),
     )
     return list(found)

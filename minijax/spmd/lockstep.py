@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.array import ArrayImpl, as_array_impl
 from minijax.arrays.devices import host_device
-from minijax.arrays.transfer import device_put, moved
+from minijax.arrays.transfer import copy_to_placement, device_put_leaf
 from minijax.batching.collectives import (
     all_gather_p,
     axis_index_p,
@@ -20,19 +20,19 @@ from minijax.batching.collectives import (
     pmin_p,
     psum_p,
 )
-from minijax.extents import Derived, dynamic_variable, in_force
+from minijax.extents import DerivedContextValue, context_variable, current_context_value
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal, make_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
-from minijax.jaxprs.types import Latest, struct_of
-from minijax.jitting.compilation import _at, compiled
+from minijax.jaxprs.types import Hook, struct_of
+from minijax.jitting.compilation import _at, compile_cached
 from minijax.python_backend.codegen_rules import COLLECTIVES
-from minijax.rematerialization.caching import Once, key_of_params
+from minijax.rematerialization.caching import KeyedCache, cache_key_of_params
 from minijax.sharding.named_sharding import (
     NamedSharding,
     PartitionSpec,
-    names_of_entry,
-    parts_of,
-    trimmed,
+    entry_axes,
+    shard_arrays,
+    strip_trailing_none,
 )
 
 
@@ -88,8 +88,8 @@ def exchange(eqn, mesh, values):
 # What does a collective among devices of several processes: a function of its equation,
 # a mesh, the places of a group and their operands that returns the results' numbers;
 # what has to be the same in all processes is told to the second one, with the mesh.
-collective_across: Latest = Latest(None)
-agreement: Latest = Latest(lambda mesh, program: None)
+cross_process_collective: Hook = Hook(None)
+agreement: Hook = Hook(lambda mesh, program: None)
 
 
 def _exchanged(eqn, mesh, group, values):
@@ -100,7 +100,7 @@ def _exchanged(eqn, mesh, group, values):
         return exchanges[eqn.primitive](found, **eqn.params)
     if not here:
         return [None] * len(group)
-    return collective_across.value(eqn, mesh, group, values)
+    return cross_process_collective.value(eqn, mesh, group, values)
 
 
 def stretches(jaxpr):
@@ -146,7 +146,7 @@ def run_in_step(parts, mesh, known, name="program"):
       name: what the program is called.
     """
     for part in parts:
-        operands = [everywhere(x, known, mesh) for x in part.invars]
+        operands = [per_device_values(x, known, mesh) for x in part.invars]
         if isinstance(part, ClosedJaxpr):
             rows = zip(*operands) if operands else [()] * mesh.size
             results = [_run(part, *pair, name) for pair in zip(mesh._flat, rows)]
@@ -155,11 +155,11 @@ def run_in_step(parts, mesh, known, name="program"):
             known[part.outvars[0]] = exchange(part, mesh, *operands or [None])
 
 
-def everywhere(x, known, mesh):
+def per_device_values(x, known, mesh):
     """Return what each device has for a variable or literal, a list."""
     if isinstance(x, Literal):
         whole = ArrayImpl(mesh._flat[0].put(x.val, x.aval.dtype), x.aval)
-        return [moved(whole, device.committed) for device in mesh._flat]
+        return [copy_to_placement(whole, device.committed) for device in mesh._flat]
     return known[x]
 
 
@@ -169,9 +169,9 @@ def _run(closed, device, operands, name):
     if not device.is_local:
         return [ArrayImpl(None, aval, home) for aval in closed.out_avals]
     if device.platform == "cpu":
-        made = compiled(closed, name=name, placement=host_device().committed)
+        made = compile_cached(closed, name=name, placement=host_device().committed)
         return _at(made, home)(*operands)
-    return compiled(closed, name=name, placement=home)(*operands)
+    return compile_cached(closed, name=name, placement=home)(*operands)
 
 
 def assemble(aval, sharding, parts):
@@ -185,7 +185,7 @@ def assemble(aval, sharding, parts):
     return ArrayImpl(tuple([part._buffer for part in parts]), aval, sharding.placement)
 
 
-class InStep:
+class LockstepExecutor:
     """A program of one device, which all devices of a mesh run in step.
 
     Args:
@@ -198,8 +198,10 @@ class InStep:
         self.local, self.mesh, self.parts = local, mesh, stretches(local.jaxpr)
         self.ins = [NamedSharding(mesh, spec) for spec in in_specs]
         self.outs = [NamedSharding(mesh, spec) for spec in out_specs]
-        homes, consts = mesh._flat, map(asarray_impl, local.consts)
-        self.consts = [[moved(x, home.committed) for home in homes] for x in consts]
+        homes, consts = mesh._flat, map(as_array_impl, local.consts)
+        self.consts = [
+            [copy_to_placement(x, home.committed) for home in homes] for x in consts
+        ]
 
     @property
     def text(self):
@@ -210,10 +212,10 @@ class InStep:
         """Return the results for arrays, which are cut anew where they have to be."""
         agreement.value(self.mesh, self)
         jaxpr = self.local.jaxpr
-        rows = [*self.consts, *map(parts_of, arrays, self.ins)]
+        rows = [*self.consts, *map(shard_arrays, arrays, self.ins)]
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
         run_in_step(self.parts, self.mesh, known)
-        outs = [everywhere(x, known, self.mesh) for x in jaxpr.outvars]
+        outs = [per_device_values(x, known, self.mesh) for x in jaxpr.outvars]
         avals = [self._whole(*pair) for pair in zip(jaxpr.out_avals, self.outs)]
         return list(map(assemble, avals, self.outs, outs))
 
@@ -222,7 +224,7 @@ class InStep:
         return aval.update(shape=[size * n for size, n in zip(aval.shape, counts)])
 
 
-def elsewhere(run, shardings):
+def on_other_meshes(run, shardings):
     """Return a function that runs a program and brings results to other meshes.
 
     Args:
@@ -232,12 +234,12 @@ def elsewhere(run, shardings):
 
     def brought(arrays):
         pairs = zip(run(arrays), shardings)
-        return [y if to is None else device_put(y, to) for y, to in pairs]
+        return [y if to is None else device_put_leaf(y, to) for y, to in pairs]
 
     return brought
 
 
-def fits_replicas(jaxpr, mesh):
+def is_replica_runnable(jaxpr, mesh):
     """Return whether replicas can run a program, each for a device of a mesh.
 
     They are threads, which serve devices of the CPU, and cannot start replicas
@@ -247,7 +249,7 @@ def fits_replicas(jaxpr, mesh):
     return mesh._flat[0].platform == "cpu" and not starts
 
 
-def fits_in_step(jaxpr):
+def is_lockstep_runnable(jaxpr):
     """Return whether devices can run a program in step.
 
     They do no collective inside of a loop or branch, and `exchanges` knows each one. A
@@ -280,26 +282,26 @@ def _all_eqns(jaxpr):
             yield from _all_eqns(inner)
 
 
-def mesh_of(shardings, default):
+def computation_mesh(shardings, default):
     """Return the mesh on which to compute: the first along which something is cut."""
     named = [x for x in shardings if isinstance(x, NamedSharding)]
     return next((x.mesh for x in named if not x.is_fully_replicated), default)
 
 
-def cuts_of(sharding, mesh, ndim):
+def dim_shardings(sharding, mesh, ndim):
     """Return for each axis the mesh axes along which an array is cut; of another mesh,
     none: it is gathered."""
     ours = isinstance(sharding, NamedSharding) and sharding.mesh == mesh
-    cuts = list(map(names_of_entry, sharding.spec)) if ours else []
+    cuts = list(map(entry_axes, sharding.spec)) if ours else []
     return (*cuts, *[()] * (ndim - len(cuts)))
 
 
-def spec_of(cuts):
+def partition_spec_of(cuts):
     """Return the `PartitionSpec` of an array that is cut along these mesh axes."""
-    return trimmed(PartitionSpec(*cuts))
+    return strip_trailing_none(PartitionSpec(*cuts))
 
 
-def on_first(name, closed, mesh, in_specs, out_specs):
+def on_first_device(name, closed, mesh, in_specs, out_specs):
     """Return a function that runs a program on the first device of a mesh.
 
     Args:
@@ -313,19 +315,19 @@ def on_first(name, closed, mesh, in_specs, out_specs):
     places = [NamedSharding(mesh, spec).placement for spec in out_specs]
 
     def run(arrays):
-        executable = compiled(closed, name=name, placement=home)
-        outs = executable(*[moved(x, home) for x in arrays])
-        return list(map(moved, outs, places))
+        executable = compile_cached(closed, name=name, placement=home)
+        outs = executable(*[copy_to_placement(x, home) for x in arrays])
+        return list(map(copy_to_placement, outs, places))
 
     return run
 
 
-_operations = Once()
+_operations = KeyedCache()
 
 
-def compute_in_parts(primitive, args, params, avals, placement):
+def run_partitioned(primitive, args, params, avals, placement):
     """Compute one operation as a program of its own, as the impl rule of any."""
-    arrays = list(map(asarray_impl, args))
+    arrays = list(map(as_array_impl, args))
     given = [struct_of(x.aval) for x in arrays]
 
     def write():
@@ -333,17 +335,17 @@ def compute_in_parts(primitive, args, params, avals, placement):
 
     try:
         kinds = tuple([x.aval for x in arrays])
-        key = primitive, kinds, key_of_params(params)
+        key = primitive, kinds, cache_key_of_params(params)
         closed = _operations.get(key, write)
     except TypeError:  # parameters without a hash
         closed = write()
-    return compiled(closed, "spmd", str(primitive), placement=placement)(*arrays)
+    return compile_cached(closed, "spmd", str(primitive), placement=placement)(*arrays)
 
 
 # What is noted while the program of one device is written: gatherings, and why.
 
 
-class Notes:
+class PartitionerNotes:
     """Notes on a program that is being written.
 
     Attributes:
@@ -357,33 +359,33 @@ class Notes:
         self.mesh, self.eqn, self.lines, self.asked = mesh, None, [], []
 
 
-_notes = dynamic_variable("notes", None)
+_notes = context_variable("notes", None)
 
 
-def notes_here():
-    """Return the `Notes` of the program that this thread writes, or None."""
-    return in_force(_notes).value
+def current_notes():
+    """Return the `PartitionerNotes` of the program that this thread writes, or None."""
+    return current_context_value(_notes).value
 
 
-def noting(mesh):
+def collect_notes(mesh):
     """Keep notes, for a ``with`` block; inside of another one, those of that one."""
-    return Derived(_notes, lambda before: before or Notes(mesh))
+    return DerivedContextValue(_notes, lambda before: before or PartitionerNotes(mesh))
 
 
-def look_at(eqn):
+def set_current_eqn(eqn):
     """Note which equation is being looked at."""
-    if (notes := notes_here()) is not None:
+    if (notes := current_notes()) is not None:
         notes.eqn = eqn
 
 
-def note_gathering(have, want):
+def note_all_gather(have, want):
     """Note that a value is cut in another way, if that takes a gathering.
 
     Args:
       have, want: for each axis the mesh axes that cut it.
     """
     kept = [new[: len(old)] == old for old, new in zip(have, want)]
-    if (notes := notes_here()) is not None and not all(kept):
+    if (notes := current_notes()) is not None and not all(kept):
         what = notes.eqn.primitive if notes.eqn else "a result"
         where = f" ({notes.eqn.source})" if notes.eqn and notes.eqn.source else ""
         shown = [f"({', '.join(map('|'.join, spec))})" for spec in (have, want)]

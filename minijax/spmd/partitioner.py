@@ -15,19 +15,19 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import shape_rules, typeof
-from minijax.batching.vmap import ELEMENTWISE, primitives
+from minijax.batching.vmap import ELEMENTWISE, primitives_named
 from minijax.core import Primitive, RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, stop_gradient_p
 from minijax.jaxprs.jaxpr import Literal, make_jaxpr
 from minijax.jaxprs.types import ShapeDtypeStruct
-from minijax.jitting.compilation import program_placed
+from minijax.jitting.compilation import program_sharding_hook
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
-from minijax.sharding.named_sharding import NamedSharding, get_mesh, names_of_entry
-from minijax.spmd.lockstep import look_at, note_gathering, noting
+from minijax.sharding.named_sharding import NamedSharding, entry_axes, get_mesh
+from minijax.spmd.lockstep import collect_notes, note_all_gather, set_current_eqn
 
 
-class Piece(NamedTuple):
+class ShardedValue(NamedTuple):
     """What one device has of a value.
 
     Attributes:
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     asked: Any = None
 
 
-def agreed(candidates):
+def join_shardings(candidates):
     """Return for each axis of an operation the mesh axes along which all cut it.
 
     Of two cuts the finer one is taken if it refines the other, and else none. A mesh
@@ -59,14 +59,14 @@ def agreed(candidates):
     return tuple(found)
 
 
-def recut(piece, wanted):
+def reshard_value(piece, wanted):
     """Return the value of a piece that is cut in another way.
 
     What is cut too fine is gathered, the innermost mesh axis first; what is cut too
     little, each device cuts by itself.
     """
     value, kept = piece.value, []
-    note_gathering(piece.spec, wanted)
+    note_all_gather(piece.spec, wanted)
     for axis, (have, want) in enumerate(zip(piece.spec, wanted)):
         kept.append(_common(have, want))
         for name in reversed(have[kept[-1] :]):
@@ -90,35 +90,37 @@ def _own_slice(value, axis, name):
     return lax.dynamic_slice_p.bind(value, *starts, slice_sizes=tuple(shape))[0]
 
 
-def gathered(primitive, *pieces, **params):
+def replicate_fallback(primitive, *pieces, **params):
     """Compute with whole operands, on each device the same: always right."""
-    whole = [recut(piece, ((),) * len(piece.spec)) for piece in pieces]
+    whole = [reshard_value(piece, ((),) * len(piece.spec)) for piece in pieces]
     return [uncut(y) for y in primitive.bind(*whole, **params)]
 
 
 def uncut(value):
-    """Return the `Piece` of a value of which each device has all."""
-    return Piece(value, ((),) * typeof(value).ndim)
+    """Return the `ShardedValue` of a value of which each device has all."""
+    return ShardedValue(value, ((),) * typeof(value).ndim)
 
 
-sharding_rules = RuleTable("sharding", default=gathered)
+sharding_rules = RuleTable("sharding", default=replicate_fallback)
 
 
-def elementwise(primitive, *pieces, **params):
+def elementwise_sharding_rule(primitive, *pieces, **params):
     """Cut all operands alike; axes of size 1, and numbers without axes, are whole."""
-    shapes = list(map(whole_shape, pieces))
+    shapes = list(map(global_shape, pieces))
     ndim = max(map(len, shapes))
     pairs = [pair for pair in zip(pieces, shapes) if pair[1]]
     cuts = [[p.spec[i] for p, shape in pairs if shape[i] > 1] for i in range(ndim)]
-    spec = agreed(cuts)
+    spec = join_shardings(cuts)
     operands = [
-        recut(piece, [cut if size > 1 else () for cut, size in zip(spec, shape)])
+        reshard_value(
+            piece, [cut if size > 1 else () for cut, size in zip(spec, shape)]
+        )
         for piece, shape in zip(pieces, shapes)
     ]
-    return [Piece(y, spec) for y in primitive.bind(*operands, **params)]
+    return [ShardedValue(y, spec) for y in primitive.bind(*operands, **params)]
 
 
-def whole_shape(piece):
+def global_shape(piece):
     """Return the shape of the whole of which a device has a piece."""
     pairs = zip(typeof(piece.value).shape, piece.spec)
     return tuple([size * math.prod(map(lax.axis_size, cut)) for size, cut in pairs])
@@ -126,12 +128,12 @@ def whole_shape(piece):
 
 # Sharding rules: which cuts an operation keeps, and where devices exchange numbers.
 
-_alike = [*primitives(ELEMENTWISE), lax.select_n_p, lax.clamp_p]
-sharding_rules.update(dict.fromkeys(_alike, elementwise))
+_alike = [*primitives_named(ELEMENTWISE), lax.select_n_p, lax.clamp_p]
+sharding_rules.update(dict.fromkeys(_alike, elementwise_sharding_rule))
 del sharding_rules[lax.bitcast_convert_type_p]  # it may change the number of axes
 
 
-def without(spec, axes):
+def drop_sharding(spec, axes):
     """Return a specification in which some axes are whole."""
     return tuple([() if i in axes else cut for i, cut in enumerate(spec)])
 
@@ -146,12 +148,20 @@ def reduce_piece(primitive, piece, axes, **params):
     rest = tuple([cut for i, cut in enumerate(piece.spec) if i not in axes])
     names = tuple([name for i in axes for name in piece.spec[i]])
     collective = _COLLECTIVES.get(primitive)
-    value = piece.value if collective else recut(piece, without(piece.spec, axes))
+    value = (
+        piece.value
+        if collective
+        else reshard_value(piece, drop_sharding(piece.spec, axes))
+    )
     [result] = primitive.bind(value, axes=axes, **params)
-    return [Piece(collective(result, names) if collective and names else result, rest)]
+    return [
+        ShardedValue(
+            collective(result, names) if collective and names else result, rest
+        )
+    ]
 
 
-_folds = primitives("""
+_folds = primitives_named("""
     reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax
     argmin
 """)
@@ -166,18 +176,18 @@ def multiply_pieces(primitive, left, right, dimension_numbers, **params):
     batch = [[left.spec[i], right.spec[j]] for i, j in zip(batch_l, batch_r)]
     sums = [[left.spec[i], right.spec[j]] for i, j in zip(sums_l, sums_r)]
     own_l, own_r = [[left.spec[i]] for i in free_l], [[right.spec[j]] for j in free_r]
-    cuts = agreed(batch + own_l + sums + own_r)
+    cuts = join_shardings(batch + own_l + sums + own_r)
     places_l = dict(zip((*batch_l, *free_l, *sums_l), cuts))
     late = cuts[len(batch_l) + len(free_l) :]
     places_r = dict(zip((*batch_r, *sums_r, *free_r), (*cuts[: len(batch_r)], *late)))
     operands = [
-        recut(piece, tuple([places[i] for i in range(len(piece.spec))]))
+        reshard_value(piece, tuple([places[i] for i in range(len(piece.spec))]))
         for piece, places in ((left, places_l), (right, places_r))
     ]
     [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     names = tuple([name for cut in late[: len(sums_l)] for name in cut])
     spec = cuts[: len(batch_l) + len(free_l)] + late[len(sums_l) :]
-    return [Piece(lax.psum(y, names) if names else y, spec)]
+    return [ShardedValue(lax.psum(y, names) if names else y, spec)]
 
 
 sharding_rules[lax.dot_general_p] = multiply_pieces
@@ -189,7 +199,7 @@ def _sizes(names):
 
 def _transpose(primitive, piece, permutation):
     [y] = primitive.bind(piece.value, permutation=permutation)
-    return [Piece(y, tuple([piece.spec[i] for i in permutation]))]
+    return [ShardedValue(y, tuple([piece.spec[i] for i in permutation]))]
 
 
 def _broadcast(primitive, piece, shape, broadcast_dimensions):
@@ -199,17 +209,20 @@ def _broadcast(primitive, piece, shape, broadcast_dimensions):
             spec[axis] = piece.spec[i]
             local[axis] //= _sizes(piece.spec[i])
     wanted = tuple([spec[axis] for axis in broadcast_dimensions])
-    value = recut(piece, wanted)
+    value = reshard_value(piece, wanted)
     [y] = primitive.bind(
         value, shape=tuple(local), broadcast_dimensions=broadcast_dimensions
     )
-    return [Piece(y, tuple(spec))]
+    return [ShardedValue(y, tuple(spec))]
 
 
 def _squeeze(primitive, piece, dimensions):
-    value = recut(piece, without(piece.spec, dimensions))
+    value = reshard_value(piece, drop_sharding(piece.spec, dimensions))
     kept = [cut for i, cut in enumerate(piece.spec) if i not in dimensions]
-    return [Piece(y, tuple(kept)) for y in primitive.bind(value, dimensions=dimensions)]
+    return [
+        ShardedValue(y, tuple(kept))
+        for y in primitive.bind(value, dimensions=dimensions)
+    ]
 
 
 def _slice(primitive, piece, start_indices, limit_indices, strides, **params):
@@ -221,9 +234,11 @@ def _slice(primitive, piece, start_indices, limit_indices, strides, **params):
         else:
             limits[i] = size
     params |= {"start_indices": start_indices, "strides": strides}
-    spec = without(piece.spec, partly)
-    [y] = primitive.bind(recut(piece, spec), limit_indices=tuple(limits), **params)
-    return [Piece(y, spec)]
+    spec = drop_sharding(piece.spec, partly)
+    [y] = primitive.bind(
+        reshard_value(piece, spec), limit_indices=tuple(limits), **params
+    )
+    return [ShardedValue(y, spec)]
 
 
 sharding_rules.update({
@@ -232,35 +247,39 @@ sharding_rules.update({
 })  # fmt: skip
 
 
-def along(axes_of):
+def replicate_dims_rule(axes_of):
     """Return the rule of what needs some axes whole, and cuts its results again."""
 
     def rule(primitive, *pieces, **params):
-        spec = agreed(list(zip(*[piece.spec for piece in pieces if piece.spec])))
-        whole = without(spec, axes_of(**params))
-        operands = [recut(piece, whole[: len(piece.spec)]) for piece in pieces]
-        results = [Piece(y, whole) for y in primitive.bind(*operands, **params)]
-        return [_cut_again(result, spec) for result in results]
+        spec = join_shardings(
+            list(zip(*[piece.spec for piece in pieces if piece.spec]))
+        )
+        whole = drop_sharding(spec, axes_of(**params))
+        operands = [reshard_value(piece, whole[: len(piece.spec)]) for piece in pieces]
+        results = [ShardedValue(y, whole) for y in primitive.bind(*operands, **params)]
+        return [_reshard_to(result, spec) for result in results]
 
     return rule
 
 
-def _cut_again(piece, spec):
+def _reshard_to(piece, spec):
     shape, used = typeof(piece.value).shape, set().union(*piece.spec)
     fits = tuple([
         have or (cut if size % _sizes(cut) == 0 and not used & {*cut} else ())
         for have, cut, size in zip(piece.spec, spec, shape)
     ])  # fmt: skip
-    return Piece(recut(piece, fits), fits)
+    return ShardedValue(reshard_value(piece, fits), fits)
 
 
-_running = primitives("cumsum cumprod cummax cummin cumlogsumexp")
-_along_axis = along(lambda axis, **params: [axis])
+_running = primitives_named("cumsum cumprod cummax cummin cumlogsumexp")
+_along_axis = replicate_dims_rule(lambda axis, **params: [axis])
 sharding_rules.update(dict.fromkeys(_running, _along_axis))
-sharding_rules[lax.sort_p] = along(lambda dimension, **params: [dimension])
-sharding_rules[lax.concatenate_p] = along(lambda dimension: [dimension])
-sharding_rules[lax.rev_p] = along(lambda dimensions: dimensions)
-sharding_rules[lax.pad_p] = along(
+sharding_rules[lax.sort_p] = replicate_dims_rule(
+    lambda dimension, **params: [dimension]
+)
+sharding_rules[lax.concatenate_p] = replicate_dims_rule(lambda dimension: [dimension])
+sharding_rules[lax.rev_p] = replicate_dims_rule(lambda dimensions: dimensions)
+sharding_rules[lax.pad_p] = replicate_dims_rule(
     lambda padding_config: [i for i, c in enumerate(padding_config) if any(c)]
 )
 
@@ -319,7 +338,7 @@ def _reshape(primitive, piece, new_sizes):
     pairs = zip(typeof(piece.value).shape, piece.spec)
     shape = [size * _sizes(cut) for size, cut in pairs]
     if 0 in shape:
-        return gathered(primitive, piece, new_sizes=new_sizes)
+        return replicate_fallback(primitive, piece, new_sizes=new_sizes)
     before, after = {}, {}
     for mine, theirs in _groups(shape, new_sizes):
         dealt = _dealt(theirs, new_sizes, _leading(mine, shape, piece.spec))
@@ -328,14 +347,14 @@ def _reshape(primitive, piece, new_sizes):
     wanted = tuple([before.get(i, ()) for i in range(len(shape))])
     spec = tuple([after.get(j, ()) for j in range(len(new_sizes))])
     local = tuple([size // _sizes(cut) for size, cut in zip(new_sizes, spec)])
-    [y] = primitive.bind(recut(piece, wanted), new_sizes=local)
-    return [Piece(y, spec)]
+    [y] = primitive.bind(reshard_value(piece, wanted), new_sizes=local)
+    return [ShardedValue(y, spec)]
 
 
 sharding_rules[lax.reshape_p] = _reshape
 
 
-def spread_out(jaxpr, consts, pieces):
+def partition_jaxpr(jaxpr, consts, pieces):
     """Run a program on pieces, by the sharding rules; return those of its results."""
     known = dict(zip(jaxpr.constvars, map(uncut, consts)))
     known.update(zip(jaxpr.invars, pieces))
@@ -344,12 +363,12 @@ def spread_out(jaxpr, consts, pieces):
         return uncut(atom.val) if isinstance(atom, Literal) else known[atom]
 
     for eqn in jaxpr.eqns:
-        look_at(eqn)
+        set_current_eqn(eqn)
         operands = [read(x) for x in eqn.invars]
         callee = callee_rules[eqn.primitive](eqn)
         if callee is not None:
-            callee = program_placed.value(callee, eqn.params)
-            results = spread_out(callee.jaxpr, callee.consts, operands)
+            callee = program_sharding_hook.value(callee, eqn.params)
+            results = partition_jaxpr(callee.jaxpr, callee.consts, operands)
         else:
             rule = sharding_rules[eqn.primitive]
             results = rule(eqn.primitive, *operands, **eqn.params)
@@ -357,25 +376,25 @@ def spread_out(jaxpr, consts, pieces):
     return [read(x) for x in jaxpr.outvars]
 
 
-def program_of_device(closed, mesh, specs):
+def per_device_program(closed, mesh, specs):
     """Return the program of one device, and how its results are cut.
 
     Args:
       closed: a `ClosedJaxpr`, for whole arrays.
       mesh: a `Mesh`.
-      specs: how each input is cut, as `Piece` says it.
+      specs: how each input is cut, as `ShardedValue` says it.
     """
     out_specs = []
 
     def local(*parts):
-        pieces = [Piece(part, spec) for part, spec in zip(parts, specs)]
-        outs = spread_out(closed.jaxpr, closed.consts, pieces)
+        pieces = [ShardedValue(part, spec) for part, spec in zip(parts, specs)]
+        outs = partition_jaxpr(closed.jaxpr, closed.consts, pieces)
         out_specs.extend(piece.spec for piece in outs)
         notes.asked = [piece.asked for piece in outs]
         return [piece.value for piece in outs]
 
     parts = [_part(*pair, mesh) for pair in zip(closed.in_avals, specs)]
-    with noting(mesh) as notes:
+    with collect_notes(mesh) as notes:
         return make_jaxpr(local, axis_env=mesh.shape_tuple)(*parts), out_specs
 
 
@@ -390,7 +409,7 @@ def _part(aval, spec, mesh):
 sharding_constraint_p = Primitive("sharding_constraint")
 
 
-def constrain(x, sharding):
+def bind_sharding_constraint(x, sharding):
     """Bind the constraint that a value lies in a sharding."""
     return sharding_constraint_p.bind(
         x, sharding=sharding, layout=None, context_mesh=get_mesh(),
@@ -407,14 +426,14 @@ def _constrained_shape(x, sharding, **params):
 shape_rules[sharding_constraint_p] = _constrained_shape
 
 
-def constrain_piece(primitive, piece, sharding, **params):
+def constrain_sharded_value(primitive, piece, sharding, **params):
     """Cut a value as it is asked for, where that gives equal parts."""
-    cuts = list(map(names_of_entry, getattr(sharding, "spec", ())))
+    cuts = list(map(entry_axes, getattr(sharding, "spec", ())))
     cuts += [()] * (len(piece.spec) - len(cuts))
     sizes = [math.prod(map(lax.axis_size, cut)) for cut in cuts]
-    pairs = zip(cuts, whole_shape(piece), sizes)
+    pairs = zip(cuts, global_shape(piece), sizes)
     wanted = tuple([cut if size % count == 0 else () for cut, size, count in pairs])
-    return [Piece(recut(piece, wanted), wanted)]
+    return [ShardedValue(reshard_value(piece, wanted), wanted)]
 
 
-sharding_rules[sharding_constraint_p] = constrain_piece
+sharding_rules[sharding_constraint_p] = constrain_sharded_value

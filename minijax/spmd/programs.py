@@ -11,83 +11,87 @@ from functools import partial
 from operator import mod
 from typing import Any
 
-from minijax.arrays.array import asarray_impl, typeof
-from minijax.arrays.devices import Sharding, completions, default_placement
-from minijax.arrays.transfer import device_put, device_put_p
+from minijax.arrays.array import as_array_impl, typeof
+from minijax.arrays.devices import Sharding, default_placement, sharding_converters
+from minijax.arrays.transfer import device_put_leaf, device_put_p
 from minijax.batching.vmap import vmap_rules
 from minijax.core import impl_rules
-from minijax.forward_mode.jvp import jvp_rules, linear_rule
+from minijax.forward_mode.jvp import jvp_rules, linear_jvp
 from minijax.jaxprs.jaxpr import eval_jaxpr, make_jaxpr
-from minijax.jaxprs.types import Latest, struct_of
+from minijax.jaxprs.types import Hook, struct_of
 from minijax.jitting.compilation import (
     backends,
     default_backends,
-    device_askers,
-    program_placed,
+    device_constraint_rules,
+    program_sharding_hook,
 )
 from minijax.kernels.lowering import kernel_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import tree_flatten
-from minijax.rematerialization.caching import Once, remembered
+from minijax.rematerialization.caching import KeyedCache, weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import has_effects
-from minijax.reverse_mode.backward_pass import transposes
+from minijax.reverse_mode.backward_pass import deftranspose
 from minijax.sharding.manual_axes import sharding_of_type
 from minijax.sharding.named_sharding import (
     AbstractMesh,
     PartitionSpec,
     get_mesh,
-    lies_like,
     operations_together,
+    same_shards,
 )
 from minijax.sharding.named_sharding import NamedSharding as NamedSharding
 from minijax.sharding.named_sharding import set_mesh as set_mesh
-from minijax.sharding.shard_map import MeshProgram, entries, mesh_program
+from minijax.sharding.shard_map import MeshProgram, mesh_program, native_entries
 from minijax.sharding.visualization import inspect_sharding_p
 from minijax.spmd.lockstep import (
-    InStep,
-    compute_in_parts,
-    cuts_of,
-    elsewhere,
-    fits_in_step,
-    fits_replicas,
-    mesh_of,
-    notes_here,
-    noting,
-    on_first,
-    spec_of,
+    LockstepExecutor,
+    collect_notes,
+    computation_mesh,
+    current_notes,
+    dim_shardings,
+    is_lockstep_runnable,
+    is_replica_runnable,
+    on_first_device,
+    on_other_meshes,
+    partition_spec_of,
+    run_partitioned,
 )
 from minijax.spmd.partitioner import (
-    constrain,
-    constrain_piece,
-    program_of_device,
+    bind_sharding_constraint,
+    constrain_sharded_value,
+    global_shape,
+    per_device_program,
     sharding_constraint_p,
     sharding_rules,
-    whole_shape,
 )
 
 # A backend for arrays in parts: programs are written anew for the ways they are cut.
 
 
-class Plan:
+class PartitionPlan:
     """A program of one device, for inputs that are cut in one way.
 
     Args:
-      closed, mesh, specs: see `program_of_device`.
+      closed, mesh, specs: see `per_device_program`.
       name: what the program is called.
     """
 
     def __init__(self, closed, mesh, specs, name):
-        with noting(mesh) as notes:
-            local, outs = program_of_device(closed, mesh, specs)
+        with collect_notes(mesh) as notes:
+            local, outs = per_device_program(closed, mesh, specs)
         self.mesh, self.name, self.gatherings = mesh, name, notes.lines
-        self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
-        make = mesh_program if fits_replicas(local.jaxpr, mesh) else InStep
-        in_step = make is not InStep or fits_in_step(local.jaxpr)
+        self.ins, self.outs = (
+            tuple(map(partition_spec_of, cuts)) for cuts in (specs, outs)
+        )
+        make = (
+            mesh_program if is_replica_runnable(local.jaxpr, mesh) else LockstepExecutor
+        )
+        in_step = make is not LockstepExecutor or is_lockstep_runnable(local.jaxpr)
         if has_effects(local.jaxpr) or not in_step:
-            make, local, self.gatherings = partial(on_first, name), closed, []
+            make, local, self.gatherings = partial(on_first_device, name), closed, []
         self.local, run = local, make(local, mesh, self.ins, self.outs)
-        self.run = elsewhere(run, notes.asked) if any(notes.asked) else run
+        self.run = on_other_meshes(run, notes.asked) if any(notes.asked) else run
 
     @property
     def text(self):
@@ -96,7 +100,7 @@ class Plan:
         return "\n".join([head, *self.gatherings, str(self.local)])
 
 
-class SpreadProgram:
+class PartitionedProgram:
     """Runs a program on all devices of a mesh, written anew for each way to cut inputs.
 
     Args:
@@ -107,7 +111,7 @@ class SpreadProgram:
     platforms, placement = ("mesh",), None
 
     def __init__(self, closed, name="program"):
-        self.closed, self.name, self._plans = closed, name, Once()
+        self.closed, self.name, self._plans = closed, name, KeyedCache()
         self._last: tuple = [], None
 
     @property
@@ -117,14 +121,14 @@ class SpreadProgram:
         return "\n\n".join(x.text for x in plans) or str(self.closed.jaxpr)
 
     def __call__(self, *args):
-        arrays = list(map(asarray_impl, args))
+        arrays = list(map(as_array_impl, args))
         last, places = self._last, [self.placement, *[x.placement for x in arrays]]
         if places != last[0]:
             last = self._last = places, self._plan(arrays)
         return last[1].run(arrays)
 
     def entry_at(self, places):
-        """Return the `Entry` for arrays at placements that came last, or None."""
+        """Return the `EntryPoint` for arrays at placements that came last, or None."""
         (known, plan), default = self._last, default_placement()
         program = plan and plan.run
         came = {None: default, default: self.placement}  # it was brought here
@@ -134,20 +138,22 @@ class SpreadProgram:
         rows = zip(places, program.in_placements, self.closed.in_avals)
         alike = all(
             to.sharding.is_fully_replicated if place in came
-            else lies_like(place, to, aval.ndim) for place, to, aval in rows
+            else same_shards(place, to, aval.ndim) for place, to, aval in rows
         )  # fmt: skip
-        return entries.value(program) if alike else None
+        return native_entries.value(program) if alike else None
 
     def _plan(self, arrays):
-        mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)
-        specs = tuple([cuts_of(x.sharding, mesh, x.ndim) for x in arrays])
+        mesh = computation_mesh(
+            [x.sharding for x in arrays], self.placement.sharding.mesh
+        )
+        specs = tuple([dim_shardings(x.sharding, mesh, x.ndim) for x in arrays])
         key = self.closed, mesh, specs, self.name
-        return self._plans.get(key, lambda: Plan(*key))
+        return self._plans.get(key, lambda: PartitionPlan(*key))
 
 
-backends["spmd"] = SpreadProgram
-default_backends["mesh"] = Latest("spmd")
-operations_together.value = compute_in_parts
+backends["spmd"] = PartitionedProgram
+default_backends["mesh"] = Hook("spmd")
+operations_together.value = run_partitioned
 
 
 # Sharding constraints: their rules, and those at the ends of a jitted function.
@@ -155,14 +161,16 @@ operations_together.value = compute_in_parts
 
 def constrain_anywhere(primitive, piece, sharding, **params):
     """Cut a value as it is asked for; on another mesh, note what is asked."""
-    if isinstance(sharding, NamedSharding) and sharding.mesh != notes_here().mesh:
+    if isinstance(sharding, NamedSharding) and sharding.mesh != current_notes().mesh:
         counts = sharding.divisions(len(piece.spec))
-        fits = not any(map(mod, whole_shape(piece), counts))
+        fits = not any(map(mod, global_shape(piece), counts))
         return [piece._replace(asked=sharding) if fits else piece]
-    return constrain_piece(primitive, piece, sharding, **params)
+    return constrain_sharded_value(primitive, piece, sharding, **params)
 
 
-sharding_rules.supersede(sharding_constraint_p, constrain_piece, constrain_anywhere)
+sharding_rules.supersede(
+    sharding_constraint_p, constrain_sharded_value, constrain_anywhere
+)
 
 
 def _put_pieces(primitive, *pieces, devices, **params):
@@ -178,7 +186,7 @@ sharding_rules[device_put_p] = _put_pieces
 
 
 def _inspect_piece(primitive, piece, callback):
-    callback(NamedSharding(notes_here().mesh, spec_of(piece.spec)))
+    callback(NamedSharding(current_notes().mesh, partition_spec_of(piece.spec)))
     return []
 
 
@@ -196,10 +204,10 @@ def _batched(axis, args, dims, sharding, **params):
 
 
 impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
-    device_put(x, sharding)
+    device_put_leaf(x, sharding)
 ]
-jvp_rules[sharding_constraint_p] = linear_rule(sharding_constraint_p)
-transposes(
+jvp_rules[sharding_constraint_p] = linear_jvp(sharding_constraint_p)
+deftranspose(
     sharding_constraint_p,
     lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
 )
@@ -208,8 +216,10 @@ python_rules[sharding_constraint_p] = lambda writer, eqn, operands, results: (
     writer.assign(results, operands)
 )
 kernel_rules[sharding_constraint_p] = lambda lowering, eqn, x: [x]
-device_askers[sharding_constraint_p] = lambda params: [params["sharding"]._device]
-device_askers[device_put_p] = lambda params: [
+device_constraint_rules[sharding_constraint_p] = lambda params: [
+    params["sharding"]._device
+]
+device_constraint_rules[device_put_p] = lambda params: [
     each._device for each in params["devices"] if isinstance(each, NamedSharding)
 ]
 
@@ -217,7 +227,7 @@ device_askers[device_put_p] = lambda params: [
 # with_sharding_constraint, and names of meshes at the top of the package.
 
 
-def completed(name, spec):
+def complete_sharding(name, spec):
     """Return the sharding of a specification, on the mesh of the context.
 
     Raises:
@@ -256,13 +266,13 @@ def _constrain_leaf(x, wanted):
     if wanted is None:
         return x
     if isinstance(wanted, PartitionSpec):
-        wanted = completed("with_sharding_constraint", wanted)
+        wanted = complete_sharding("with_sharding_constraint", wanted)
     if not isinstance(wanted, Sharding):
         raise TypeError(f"A sharding or a PartitionSpec is expected, got {wanted!r}.")
-    return constrain(x, wanted)
+    return bind_sharding_constraint(x, wanted)
 
 
-@remembered
+@weakref_memoize
 def _placed(closed, ins, outs):
     """Return a program with constraints at its ends, where shardings are named."""
 
@@ -277,7 +287,7 @@ def _at_end(x, sharding):
     if not isinstance(sharding, NamedSharding):
         return x
     sharding.shard_shape(typeof(x).shape)
-    return constrain(x, sharding)
+    return bind_sharding_constraint(x, sharding)
 
 
 def placed_program(closed, params):
@@ -288,8 +298,8 @@ def placed_program(closed, params):
     return _placed(closed, ins, outs) if named else closed
 
 
-completions[PartitionSpec] = completed
-program_placed.value = placed_program
+sharding_converters[PartitionSpec] = complete_sharding
+program_sharding_hook.value = placed_program
 
 
 def _unsharded(aval):

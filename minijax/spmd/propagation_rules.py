@@ -13,31 +13,36 @@ from itertools import takewhile
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.devices import NO_MANUAL_AXES
-from minijax.batching.vmap import primitives
+from minijax.batching.vmap import primitives_named
 from minijax.control_flow.conditionals import cond_p
-from minijax.control_flow.while_loops import parts_of_while, while_p
-from minijax.indexing.dimension_numbers import Windows
+from minijax.control_flow.while_loops import split_while_args, while_p
+from minijax.indexing.dimension_numbers import WindowDims
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.compilation import device_askers
-from minijax.passes.rewriting import changed_inside
-from minijax.rematerialization.jaxpr_transforms import stage
+from minijax.jitting.compilation import device_constraint_rules
+from minijax.passes.rewriting import map_inner_jaxprs
+from minijax.rematerialization.jaxpr_transforms import trace_flat_fun
 from minijax.scans.scan import scan_p
-from minijax.scans.step import groups
+from minijax.scans.step import split_list_by_sizes
 from minijax.sharding.manual_axes import pvary_p
-from minijax.sharding.named_sharding import Mesh, NamedSharding, PartitionSpec, dims_of
+from minijax.sharding.named_sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    spec_dims,
+)
 from minijax.sharding.pmap import shard_map_p
-from minijax.spmd.lockstep import notes_here
+from minijax.spmd.lockstep import current_notes
 from minijax.spmd.partitioner import (
-    Piece,
-    _cut_again,
-    agreed,
-    along,
-    gathered,
-    recut,
+    ShardedValue,
+    _reshard_to,
+    drop_sharding,
+    global_shape,
+    join_shardings,
+    partition_jaxpr,
+    replicate_dims_rule,
+    replicate_fallback,
+    reshard_value,
     sharding_rules,
-    spread_out,
-    whole_shape,
-    without,
 )
 
 # Sharding rules of convolutions, and of folds of windows.
@@ -47,13 +52,13 @@ def convolve_pieces(primitive, left, right, dimension_numbers, **params):
     """Convolve parts of a batch; if features are cut, each device has part of a sum."""
     if params["feature_group_count"] != 1 or params["batch_group_count"] != 1:
         whole = params | {"dimension_numbers": dimension_numbers}
-        return gathered(primitive, left, right, **whole)
+        return replicate_fallback(primitive, left, right, **whole)
     (batch, feature, *_), (out, into, *_), (rows, columns, *_) = dimension_numbers
-    cuts = agreed(
+    cuts = join_shardings(
         [[left.spec[batch]], [left.spec[feature], right.spec[into]], [right.spec[out]]]
     )
     operands = [
-        recut(piece, tuple([places.get(i, ()) for i in range(len(piece.spec))]))
+        reshard_value(piece, tuple([places.get(i, ()) for i in range(len(piece.spec))]))
         for piece, places in (
             (left, {batch: cuts[0], feature: cuts[1]}),
             (right, {into: cuts[1], out: cuts[2]}),
@@ -62,7 +67,7 @@ def convolve_pieces(primitive, left, right, dimension_numbers, **params):
     [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     places = {rows: cuts[0], columns: cuts[2]}
     spec = tuple([places.get(i, ()) for i in range(len(left.spec))])
-    return [Piece(lax.psum(y, cuts[1]) if cuts[1] else y, spec)]
+    return [ShardedValue(lax.psum(y, cuts[1]) if cuts[1] else y, spec)]
 
 
 def slid_axes(window_dimensions, window_strides, padding, **params):
@@ -82,7 +87,7 @@ sharding_rules.update(dict.fromkeys(
         lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p,
         lax.select_and_scatter_add_p, lax.select_and_gather_add_p,
     ),
-    along(slid_axes),
+    replicate_dims_rule(slid_axes),
 ))  # fmt: skip
 
 
@@ -120,7 +125,7 @@ def gather_pieces(
     primitive, operand, indices, dimension_numbers, slice_sizes, **params
 ):  # fmt: skip
     """Take windows of parts, where they have an axis whole; of own indices each."""
-    windows, shape = Windows(*dimension_numbers), whole_shape(operand)
+    windows, shape = WindowDims(*dimension_numbers), global_shape(operand)
     ndim, rank = len(shape), len(windows.inside) + len(indices.spec) - 1
     wide = _whole_windows(windows, ndim, slice_sizes, shape)
     counting = windows.counting(rank)
@@ -130,13 +135,13 @@ def gather_pieces(
         wishes[place].append(operand.spec[axis])
     for place, cut in zip(counting, indices.spec):
         wishes[place].append(cut)
-    cuts = agreed(wishes)
+    cuts = join_shardings(wishes)
     mine = _at({axis: cuts[place] for axis, place in (wide | shared).items()}, ndim)
     theirs = *[cuts[place] for place in counting], ()
     params |= {"slice_sizes": _window(slice_sizes, mine, wide)}
-    operands = recut(operand, mine), recut(indices, theirs)
+    operands = reshard_value(operand, mine), reshard_value(indices, theirs)
     [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
-    return [Piece(y, cuts)]
+    return [ShardedValue(y, cuts)]
 
 
 def _window(sizes, spec, wide):
@@ -146,9 +151,9 @@ def _window(sizes, spec, wide):
 
 def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **params):
     """Change parts of an array, where each update has an axis whole."""
-    windows, shape = Windows(*dimension_numbers), whole_shape(operand)
+    windows, shape = WindowDims(*dimension_numbers), global_shape(operand)
     ndim, rank = len(shape), len(updates.spec)
-    sizes = windows.sizes(ndim, whole_shape(updates))
+    sizes = windows.sizes(ndim, global_shape(updates))
     counting = windows.counting(rank)
     wide = _whole_windows(windows, ndim, sizes, shape)
     shared = _counters(windows, ndim, counting)
@@ -158,9 +163,13 @@ def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **pa
     )
     entering = _at({place: cuts[axis] for axis, place in places.items()}, rank)
     theirs = *[entering[place] for place in counting], ()
-    parts = recut(operand, cuts), recut(indices, theirs), recut(updates, entering)
+    parts = (
+        reshard_value(operand, cuts),
+        reshard_value(indices, theirs),
+        reshard_value(updates, entering),
+    )
     [y] = primitive.bind(*parts, dimension_numbers=dimension_numbers, **params)
-    return [_cut_again(Piece(y, cuts), operand.spec)]
+    return [_reshard_to(ShardedValue(y, cuts), operand.spec)]
 
 
 def _as_operand(spec, theirs):
@@ -172,7 +181,7 @@ def _as_operand(spec, theirs):
       theirs: for axes that each update has whole, how updates are cut there.
     """
     used = set().union(*spec)
-    return agreed([
+    return join_shardings([
         [own, () if (used - {*own}) & {*theirs[axis]} else theirs[axis]]
         if axis in theirs else []
         for axis, own in enumerate(spec)
@@ -181,29 +190,29 @@ def _as_operand(spec, theirs):
 
 def slice_pieces(primitive, operand, *starts, slice_sizes):
     """Cut out of parts, along axes that the slice has whole."""
-    pairs = zip(operand.spec, slice_sizes, whole_shape(operand))
+    pairs = zip(operand.spec, slice_sizes, global_shape(operand))
     spec = tuple([cut if size == whole else () for cut, size, whole in pairs])
     own = _own_sizes(slice_sizes, spec)
-    values = [recut(operand, spec), *[recut(x, ()) for x in starts]]
+    values = [reshard_value(operand, spec), *[reshard_value(x, ()) for x in starts]]
     [y] = primitive.bind(*values, slice_sizes=own)
-    return [_cut_again(Piece(y, spec), operand.spec)]
+    return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
 def update_pieces(primitive, operand, update, *starts):
     """Put a slice into parts, along axes that it has whole."""
-    rows = zip(update.spec, whole_shape(operand), whole_shape(update))
+    rows = zip(update.spec, global_shape(operand), global_shape(update))
     theirs = {i: cut for i, (cut, whole, size) in enumerate(rows) if size == whole}
     spec = _as_operand(operand.spec, theirs)
-    values = [recut(x, spec) for x in (operand, update)]
-    [y] = primitive.bind(*values, *[recut(x, ()) for x in starts])
-    return [_cut_again(Piece(y, spec), operand.spec)]
+    values = [reshard_value(x, spec) for x in (operand, update)]
+    [y] = primitive.bind(*values, *[reshard_value(x, ()) for x in starts])
+    return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
 sharding_rules[lax.gather_p] = gather_pieces
 sharding_rules[lax.dynamic_slice_p] = slice_pieces
 sharding_rules[lax.dynamic_update_slice_p] = update_pieces
 _scatters = "scatter scatter_add scatter_mul scatter_min scatter_max"
-sharding_rules.update(dict.fromkeys(primitives(_scatters), scatter_pieces))
+sharding_rules.update(dict.fromkeys(primitives_named(_scatters), scatter_pieces))
 
 
 # Sharding rules of loops, choices and maps: propagation to a fixed point.
@@ -216,7 +225,7 @@ def _part(aval, spec):
     return aval.update(shape=shape, manual_axis_type=NO_MANUAL_AXES)
 
 
-def written(closed, specs, wanted=None):
+def partition_body(closed, specs, wanted=None):
     """Return a program for parts, and how its results are cut.
 
     Args:
@@ -224,16 +233,18 @@ def written(closed, specs, wanted=None):
       specs: how inputs are cut.
       wanted: how results are to be cut; by default, as they come.
     """
-    notes, found = notes_here(), []
+    notes, found = current_notes(), []
     before = list(notes.lines) if notes else []
 
     def program(*parts):
-        pieces = [Piece(*pair) for pair in zip(parts, specs)]
-        outs = spread_out(closed.jaxpr, closed.consts, pieces)
+        pieces = [ShardedValue(*pair) for pair in zip(parts, specs)]
+        outs = partition_jaxpr(closed.jaxpr, closed.consts, pieces)
         found[:] = [out.spec for out in outs] if wanted is None else wanted
-        return [recut(out, spec) for out, spec in zip(outs, found)]
+        return [reshard_value(out, spec) for out, spec in zip(outs, found)]
 
-    made = stage(program, [_part(*pair) for pair in zip(closed.in_avals, specs)])
+    made = trace_flat_fun(
+        program, [_part(*pair) for pair in zip(closed.in_avals, specs)]
+    )
     if wanted is None and notes:
         notes.lines[:] = before  # this was a trial
     return made, found
@@ -241,7 +252,9 @@ def written(closed, specs, wanted=None):
 
 def either(some, others):
     """Return for each of two lists of cuts the one that refines the other, or none."""
-    return [agreed([[*pair] for pair in zip(a, b)]) for a, b in zip(some, others)]
+    return [
+        join_shardings([[*pair] for pair in zip(a, b)]) for a, b in zip(some, others)
+    ]
 
 
 def common(some, others):
@@ -263,29 +276,31 @@ def settled_carry(step, before, carry, after):
       step: a `ClosedJaxpr` whose first results are the carry.
       before, carry, after: how its inputs are cut.
     """
-    outs = written(step, [*before, *carry, *after])[1]
+    outs = partition_body(step, [*before, *carry, *after])[1]
     pairs = zip(either(carry, outs), outs)
     carry, last = [out if not any(both) else both for both, out in pairs], None
     while carry != last:
-        outs = written(step, [*before, *carry, *after])[1]
+        outs = partition_body(step, [*before, *carry, *after])[1]
         carry, last = common(carry, outs), carry
     return carry
 
 
 def scan_pieces(primitive, *pieces, jaxpr, num_consts, num_carry, **params):
     """Run a loop on parts: rows are whole along the axis that counts them."""
-    consts, carry, xs = groups([x.spec for x in pieces], num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(
+        [x.spec for x in pieces], num_consts, num_carry
+    )
     rows = [spec[1:] for spec in xs]
     carry = settled_carry(jaxpr, consts, carry, rows)
-    outs = written(jaxpr, [*consts, *carry, *rows])[1]
+    outs = partition_body(jaxpr, [*consts, *carry, *rows])[1]
     wanted = [*carry, *outs[num_carry:]]
-    step, _ = written(jaxpr, [*consts, *carry, *rows], wanted)
+    step, _ = partition_body(jaxpr, [*consts, *carry, *rows], wanted)
     specs = [*consts, *carry, *[((), *spec) for spec in rows]]
-    operands = [recut(*pair) for pair in zip(pieces, specs)]
+    operands = [reshard_value(*pair) for pair in zip(pieces, specs)]
     sizes = {"num_consts": num_consts, "num_carry": num_carry}
     found = primitive.bind(*operands, jaxpr=step, **sizes, **params)
     ends = [*carry, *[((), *spec) for spec in wanted[num_carry:]]]
-    return [Piece(*pair) for pair in zip(found, ends)]
+    return [ShardedValue(*pair) for pair in zip(found, ends)]
 
 
 def while_pieces(
@@ -293,42 +308,42 @@ def while_pieces(
 ):  # fmt: skip
     """Run a loop on parts; the condition is the same on all devices."""
     specs = [x.spec for x in pieces]
-    tests, consts, carry = parts_of_while(specs, cond_nconsts, body_nconsts)
+    tests, consts, carry = split_while_args(specs, cond_nconsts, body_nconsts)
     settled = settled_carry(body_jaxpr, consts, carry, [])
     whole = [((),) * aval.ndim for aval in cond_jaxpr.out_avals]
     # A condition of several examples chooses among rows: those of the carry are whole.
-    carry = [without(spec, range(len(whole[0]))) for spec in settled]
+    carry = [drop_sharding(spec, range(len(whole[0]))) for spec in settled]
     params = {
-        "cond_jaxpr": written(cond_jaxpr, [*tests, *carry], whole)[0],
-        "body_jaxpr": written(body_jaxpr, [*consts, *carry], carry)[0],
+        "cond_jaxpr": partition_body(cond_jaxpr, [*tests, *carry], whole)[0],
+        "body_jaxpr": partition_body(body_jaxpr, [*consts, *carry], carry)[0],
         "cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts,
     }  # fmt: skip
     pairs = zip(pieces, [*tests, *consts, *carry])
-    found = primitive.bind(*[recut(*pair) for pair in pairs], **params)
-    ends = zip(map(Piece, found, carry), settled)
-    return [_cut_again(*pair) for pair in ends]
+    found = primitive.bind(*[reshard_value(*pair) for pair in pairs], **params)
+    ends = zip(map(ShardedValue, found, carry), settled)
+    return [_reshard_to(*pair) for pair in ends]
 
 
 def cond_pieces(primitive, index, *operands, branches):
     """Choose on parts; all devices take the same branch."""
     specs = [x.spec for x in operands]
-    outs = [written(branch, specs)[1] for branch in branches]
+    outs = [partition_body(branch, specs)[1] for branch in branches]
     wanted = outs[0]
     for others in outs[1:]:
         wanted = either(wanted, others)
-    chosen = tuple([written(branch, specs, wanted)[0] for branch in branches])
+    chosen = tuple([partition_body(branch, specs, wanted)[0] for branch in branches])
     values = [x.value for x in operands]
-    found = primitive.bind(recut(index, ()), *values, branches=chosen)
-    return [Piece(*pair) for pair in zip(found, wanted)]
+    found = primitive.bind(reshard_value(index, ()), *values, branches=chosen)
+    return [ShardedValue(*pair) for pair in zip(found, wanted)]
 
 
 def unchecked(closed):
     """Return a program whose types do not say which values vary."""
     kinds = [aval.update(manual_axis_type=NO_MANUAL_AXES) for aval in closed.in_avals]
-    return stage(lambda *xs: evaluated(closed, xs), kinds)
+    return trace_flat_fun(lambda *xs: evaluate_global(closed, xs), kinds)
 
 
-def evaluated(closed, args):
+def evaluate_global(closed, args):
     """Return the results of a checked program, on values whose types say less."""
     known = dict(zip(closed.constvars, closed.consts)) | dict(zip(closed.invars, args))
 
@@ -337,7 +352,7 @@ def evaluated(closed, args):
 
     for eqn in closed.eqns:
         xs = [read(x) for x in eqn.invars]
-        params = {x: changed_inside(y, unchecked) for x, y in eqn.params.items()}
+        params = {x: map_inner_jaxprs(y, unchecked) for x, y in eqn.params.items()}
         ys = xs if eqn.primitive is pvary_p else eqn.primitive.bind(*xs, **params)
         known.update(zip(eqn.outvars, ys))
     return [read(x) for x in closed.outvars]
@@ -345,14 +360,16 @@ def evaluated(closed, args):
 
 def map_pieces(primitive, *pieces, jaxpr, mesh, in_specs, out_specs, **params):
     """Write the body of a shard_map into the program of one device."""
-    notes = notes_here()
+    notes = current_notes()
     if notes is None or notes.mesh != mesh:
         how = {"in_specs": in_specs, "out_specs": out_specs, "jaxpr": jaxpr}
-        return gathered(primitive, *pieces, mesh=mesh, **how, **params)
-    ins = [tuple(dims_of(spec, len(x.spec))) for spec, x in zip(in_specs, pieces)]
-    outs = evaluated(jaxpr, [recut(*pair) for pair in zip(pieces, ins)])
+        return replicate_fallback(primitive, *pieces, mesh=mesh, **how, **params)
+    ins = [tuple(spec_dims(spec, len(x.spec))) for spec, x in zip(in_specs, pieces)]
+    outs = evaluate_global(jaxpr, [reshard_value(*pair) for pair in zip(pieces, ins)])
     pairs = zip(outs, out_specs)
-    return [Piece(y, tuple(dims_of(spec, typeof(y).ndim))) for y, spec in pairs]
+    return [
+        ShardedValue(y, tuple(spec_dims(spec, typeof(y).ndim))) for y, spec in pairs
+    ]
 
 
 def mesh_of_map(params):
@@ -362,7 +379,7 @@ def mesh_of_map(params):
     return [NamedSharding(mesh, PartitionSpec())._device] if whole else []
 
 
-device_askers[shard_map_p] = mesh_of_map
+device_constraint_rules[shard_map_p] = mesh_of_map
 sharding_rules.update({
     scan_p: scan_pieces, while_p: while_pieces, cond_p: cond_pieces,
     shard_map_p: map_pieces,

@@ -5,7 +5,7 @@
 
 from importlib import import_module
 
-from minijax.jitting.compilation import dialects
+from minijax.jitting.compilation import text_formats
 
 
 def stablehlo_text(closed, name, donated):
@@ -14,4 +14,4 @@ def stablehlo_text(closed, name, donated):
     return module.module_text(closed, name)
 
 
-dialects["stablehlo"] = stablehlo_text
+text_formats["stablehlo"] = stablehlo_text

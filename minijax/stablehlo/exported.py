@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minijax.arrays.array import shape_rules, typeof
-from minijax.arrays.dtypes import config, tangent_dtype
+from minijax.arrays.dtypes import config, tangent_dtype_of_primal
 from minijax.batching.collectives import (
     all_gather_p,
     all_to_all_p,
@@ -29,11 +29,11 @@ from minijax.callbacks.callback import (
     io_callback_p,
     pure_callback_p,
 )
-from minijax.control_flow.common import PRINTING
+from minijax.control_flow.common import DEBUG_PRIMITIVES
 from minijax.core import Array, Primitive, impl_rules
 from minijax.custom_derivatives.custom_jvp_vjp import custom_lin_p
 from minijax.experimental.checkify.checking import check_p
-from minijax.forward_mode.jvp import constant_rule, jvp_rules
+from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.types import ShapeDtypeStruct, struct_of
 from minijax.jitting.api import jit
@@ -68,13 +68,18 @@ from minijax.sharding.pmap import shard_map_p
 from minijax.sharding.visualization import inspect_sharding_p
 from minijax.spmd.partitioner import sharding_constraint_p
 from minijax.stablehlo.lowering import (
-    LISTED,
-    SAME,
-    SPELLED,
-    module_text,
+    IDENTITY_PRIMITIVES,
+    LIST_ATTRIBUTE_OPS,
+    STABLEHLO_OPS,
+    mlir_module_text,
     stablehlo_rules,
 )
-from minijax.stablehlo.lowering_rules import BY_LAX, KINDS, top_k, window_attributes
+from minijax.stablehlo.lowering_rules import (
+    SCATTER_SUFFIXES,
+    WORD_OPS,
+    top_k_op,
+    window_attributes,
+)
 from minijax.tree_util import tree_leaves
 from minijax.typing import ArrayLike
 
@@ -114,7 +119,7 @@ def _nothing(*args, **params):
 
 
 impl_rules[dce_sink_p] = shape_rules[dce_sink_p] = _nothing
-jvp_rules[dce_sink_p] = constant_rule(dce_sink_p)
+jvp_rules[dce_sink_p] = defjvp_zero(dce_sink_p)
 transpose_rules.reasons[dce_sink_p] = "It has no result, so no cotangent arrives."
 vmap_rules[dce_sink_p] = lambda axis, args, dims, **params: (
     dce_sink_p.bind(*args, **params),
@@ -122,7 +127,9 @@ vmap_rules[dce_sink_p] = lambda axis, args, dims, **params: (
 )
 effect_rules[dce_sink_p] = lambda eqn: True
 python_rules[dce_sink_p] = kernel_rules[dce_sink_p] = _nothing
-PRINTING.add(dce_sink_p)  # like a print it changes no result of a branch not taken
+DEBUG_PRIMITIVES.add(
+    dce_sink_p
+)  # like a print it changes no result of a branch not taken
 
 
 def stage(x: ArrayLike, /) -> Array:
@@ -146,7 +153,7 @@ stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (
     lambda block, eqn, *operands: operands
 )
 stablehlo_rules[dce_sink_p] = lambda block, eqn, *operands: []
-REASONS = {
+UNSUPPORTED_REASONS = {
     "A text runs elsewhere, where this Python function is not there to be called.": [
         debug_callback_p, debug_print_p, io_callback_p, pure_callback_p, check_p,
     ],
@@ -161,7 +168,7 @@ REASONS = {
     ],
     "It is never run, only transposed.": [custom_lin_p],
 }  # fmt: skip
-for _reason, _primitives in REASONS.items():
+for _reason, _primitives in UNSUPPORTED_REASONS.items():
     stablehlo_rules.reasons.update(dict.fromkeys(_primitives, _reason))
 
 
@@ -169,7 +176,16 @@ for _reason, _primitives in REASONS.items():
 
 # The rules of all families are in the table when a text is asked for: to name something
 # of each module is to import it.
-_FAMILIES = SPELLED, LISTED, SAME, top_k, KINDS, window_attributes, BY_LAX, REASONS
+_FAMILIES = (
+    STABLEHLO_OPS,
+    LIST_ATTRIBUTE_OPS,
+    IDENTITY_PRIMITIVES,
+    top_k_op,
+    SCATTER_SUFFIXES,
+    window_attributes,
+    WORD_OPS,
+    UNSUPPORTED_REASONS,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +222,7 @@ class Exported:
         Raises:
           NotImplementedError: if the program has a primitive that the language lacks.
         """
-        return module_text(self.jaxpr, self.fun_name)
+        return mlir_module_text(self.jaxpr, self.fun_name)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function here, in our own machine, on arguments of these types.
@@ -267,7 +283,7 @@ def _as_strong(x, aval):
 
 
 def _cotangent(aval):
-    return ShapeDtypeStruct(aval.shape, tangent_dtype(aval.dtype))
+    return ShapeDtypeStruct(aval.shape, tangent_dtype_of_primal(aval.dtype))
 
 
 def default_export_platform() -> str:

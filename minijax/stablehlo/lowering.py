@@ -12,30 +12,30 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.numerics import parts_of_square
+from minijax.arrays.numerics import complex_square_parts
 from minijax.arrays.transfer import device_put_p
 from minijax.control_flow.common import empty_p
 from minijax.core import RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
-from minijax.custom_derivatives.linear_solves import CALLS
+from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
 from minijax.distributions.inversion import random_gamma_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, trace_to_jaxpr
 from minijax.jitting.primitive import jit_p
-from minijax.lax.reductions import Precision, highest, lowest
+from minijax.lax.reductions import Precision, max_of_dtype, min_of_dtype
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
 from minijax.scans.loops import associative_scan
 from minijax.scans.scan import scan_p
-from minijax.stablehlo.text import Program, Value, identifier, tensor_type
+from minijax.stablehlo.text import MlirModule, MlirValue, mlir_identifier, tensor_type
 
 # Programs in StableHLO: each equation is written by the rule of its primitive.
 
 # Rules ``rule(block, eqn, *operands)`` write an equation and return its result, a
-# `Value`, or the list of its results.
+# `MlirValue`, or the list of its results.
 stablehlo_rules: RuleTable = RuleTable("stablehlo")
 
 
-def write_equation(block, eqn, operands):
+def lower_eqn(block, eqn, operands):
     """Write one equation; return its results, whose types have been compared."""
     try:
         rule = stablehlo_rules[eqn.primitive]
@@ -43,7 +43,7 @@ def write_equation(block, eqn, operands):
         where = f" It is asked for at {eqn.source}." if eqn.source else ""
         raise NotImplementedError(f"{error}{where}") from None
     found = rule(block, eqn, *operands)
-    results = [found] if isinstance(found, Value) else list(found)
+    results = [found] if isinstance(found, MlirValue) else list(found)
     for var, result in zip(eqn.outvars, results, strict=True):
         if tensor_type(var.aval) != result.type:
             promised = tensor_type(var.aval)
@@ -51,7 +51,7 @@ def write_equation(block, eqn, operands):
     return results
 
 
-def write_program(block, closed, operands):
+def lower_jaxpr(block, closed, operands):
     """Write the equations of a `ClosedJaxpr` into a block; return its results."""
     constants = [
         block.constant(np.asarray(x), var.aval)
@@ -65,33 +65,35 @@ def write_program(block, closed, operands):
         return values[atom]
 
     for eqn in closed.eqns:
-        results = write_equation(block, eqn, [read(atom) for atom in eqn.invars])
+        results = lower_eqn(block, eqn, [read(atom) for atom in eqn.invars])
         values.update(zip(eqn.outvars, results))
     return [read(atom) for atom in closed.outvars]
 
 
-def module_text(closed, name):
+def mlir_module_text(closed, name):
     """Return the text of a module whose function ``main`` is a `ClosedJaxpr`."""
-    program = Program()
+    program = MlirModule()
 
     def main(block, *operands):
-        return write_program(block, closed, operands)
+        return lower_jaxpr(block, closed, operands)
 
     program.function("main", "main", closed.in_avals, main, "public ")
     functions = "\n\n".join(reversed(program.texts))
-    return f"module @jit_{identifier(name)} {{\n{functions}\n}}\n"
+    return f"module @jit_{mlir_identifier(name)} {{\n{functions}\n}}\n"
 
 
-def called(block, f, *operands, **params):
+def lower_flat_fun(block, f, *operands, **params):
     """Write what a function of arrays does; return its results."""
     avals = [x.aval for x in operands]
     jaxpr, consts = trace_to_jaxpr(lambda *xs: as_list(f(*xs, **params)), avals)
-    return write_program(block, ClosedJaxpr(jaxpr, consts), operands)
+    return lower_jaxpr(block, ClosedJaxpr(jaxpr, consts), operands)
 
 
-def by_others(f):
+def lower_fun(f):
     """Return the rule of a primitive that is a function of other primitives."""
-    return lambda block, eqn, *operands: called(block, f, *operands, **eqn.params)
+    return lambda block, eqn, *operands: lower_flat_fun(
+        block, f, *operands, **eqn.params
+    )
 
 
 def as_list(x):
@@ -101,7 +103,7 @@ def as_list(x):
 
 # StableHLO of operations on each element: mostly a table of names.
 
-SPELLED = {
+STABLEHLO_OPS = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply",
     "div": "divide", "rem": "remainder", "atan2": "atan2", "and": "and", "or": "or",
     "xor": "xor", "not": "not",
@@ -112,7 +114,7 @@ SPELLED = {
     "is_finite": "is_finite", "real": "real", "imag": "imag", "complex": "complex",
     "shift_left": "shift_left", "shift_right_logical": "shift_right_logical",
     "shift_right_arithmetic": "shift_right_arithmetic",
-    "clz": "count_leading_zeros", "population_count": "popcnt", "clamp": "clamp",
+    "clz": "clz_impl", "population_count": "popcnt", "clamp": "clamp",
     "eq": "compare EQ,", "ne": "compare NE,", "lt": "compare LT,",
     "le": "compare LE,", "gt": "compare GT,", "ge": "compare GE,",
 }  # fmt: skip
@@ -120,7 +122,7 @@ SPELLED = {
 CHLO = "acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc lgamma sinh"
 
 
-def spread(block, x, shape):
+def broadcast_op(block, x, shape):
     """Return a value with this shape: axes in front are new, those of size 1 grow."""
     if x.aval.shape == shape:
         return x
@@ -129,22 +131,24 @@ def spread(block, x, shape):
     return block.op("broadcast_in_dim", [x], aval, f", dims = {axes}")
 
 
-def spelled(name):
+def named_op_rule(name):
     """Return the rule of a primitive that is one operation on arrays of one shape."""
 
     def rule(block, eqn, *xs):
         aval = eqn.outvars[0].aval
-        return block.op(name, [spread(block, x, aval.shape) for x in xs], aval)
+        return block.op(name, [broadcast_op(block, x, aval.shape) for x in xs], aval)
 
     return rule
 
 
-def add_rules(rules):
+def register_stablehlo_rules(rules):
     """Add rules to the table, by the names of primitives of `lax`."""
     stablehlo_rules.update({getattr(lax, f"{name}_p"): rules[name] for name in rules})
 
 
-add_rules({primitive: spelled(name) for primitive, name in SPELLED.items()})
+register_stablehlo_rules(
+    {primitive: named_op_rule(name) for primitive, name in STABLEHLO_OPS.items()}
+)
 
 
 def in_chlo(name):
@@ -152,14 +156,14 @@ def in_chlo(name):
 
     def rule(block, eqn, *xs):
         aval = eqn.outvars[0].aval
-        xs = [spread(block, x, aval.shape) for x in xs]
+        xs = [broadcast_op(block, x, aval.shape) for x in xs]
         return block.generic(f"chlo.{name}", xs, [aval])
 
     return rule
 
 
-add_rules({name: in_chlo(name) for name in CHLO.split()})
-add_rules({"nextafter": in_chlo("next_after")})
+register_stablehlo_rules({name: in_chlo(name) for name in CHLO.split()})
+register_stablehlo_rules({"nextafter": in_chlo("next_after")})
 
 
 def _ordered(before):
@@ -179,13 +183,13 @@ def _ordered(before):
     return choose
 
 
-ORDERED = {"maximum": _ordered(lax.gt), "minimum": _ordered(lax.lt)}
+LEXICOGRAPHIC_EXTREMA = {"maximum": _ordered(lax.gt), "minimum": _ordered(lax.lt)}
 
 
-def joined(block, name, x, y):
+def binary_op(block, name, x, y):
     """Write an operation on two values of one type."""
-    if name in ORDERED and x.aval.dtype.kind == "c":
-        return called(block, ORDERED[name], x, y)[0]
+    if name in LEXICOGRAPHIC_EXTREMA and x.aval.dtype.kind == "c":
+        return lower_flat_fun(block, LEXICOGRAPHIC_EXTREMA[name], x, y)[0]
     return block.op(name, [x, y], x.aval)
 
 
@@ -194,13 +198,15 @@ def extreme_of_two(name):
 
     def rule(block, eqn, *xs):
         shape = eqn.outvars[0].aval.shape
-        return joined(block, name, *[spread(block, x, shape) for x in xs])
+        return binary_op(block, name, *[broadcast_op(block, x, shape) for x in xs])
 
     return rule
 
 
 OF_TWO = {"max": "maximum", "min": "minimum"}
-add_rules({primitive: extreme_of_two(name) for primitive, name in OF_TWO.items()})
+register_stablehlo_rules(
+    {primitive: extreme_of_two(name) for primitive, name in OF_TWO.items()}
+)
 
 
 def _integer_pow(x, y):
@@ -219,24 +225,24 @@ def _sign(x):
 def _square(x):
     if x.dtype.kind != "c":
         return lax.mul(x, x)
-    return lax.complex(*parts_of_square(lax, lax.real(x), lax.imag(x)))
+    return lax.complex(*complex_square_parts(lax, lax.real(x), lax.imag(x)))
 
 
 def _plain_sign(block, eqn, x):
     unsigned = x.aval.dtype.kind == "u"
-    rule = by_others(_sign) if unsigned else spelled("sign")
+    rule = lower_fun(_sign) if unsigned else named_op_rule("sign")
     return rule(block, eqn, x)
 
 
 def _pow(block, eqn, x, y):
-    return spelled("power")(block, eqn, x, converted(block, y, x.aval.dtype))
+    return named_op_rule("power")(block, eqn, x, convert_op(block, y, x.aval.dtype))
 
 
 stablehlo_rules[lax.pow_p] = _pow
 stablehlo_rules[lax.sign_p] = _plain_sign
-stablehlo_rules[lax.integer_pow_p] = by_others(_integer_pow)
-stablehlo_rules[lax.square_p] = by_others(_square)
-stablehlo_rules[lax.exp2_p] = by_others(
+stablehlo_rules[lax.integer_pow_p] = lower_fun(_integer_pow)
+stablehlo_rules[lax.square_p] = lower_fun(_square)
+stablehlo_rules[lax.exp2_p] = lower_fun(
     lambda x: lax.exp(lax.mul(x, lax.full_like(x, math.log(2))))
 )
 
@@ -247,10 +253,10 @@ def _conj(x, **_):
     return lax.complex(lax.real(x), lax.neg(lax.imag(x)))
 
 
-stablehlo_rules[lax.conj_p] = by_others(_conj)
+stablehlo_rules[lax.conj_p] = lower_fun(_conj)
 
 
-def converted(block, x, dtype):
+def convert_op(block, x, dtype):
     """Return a value in another dtype."""
     if x.aval.dtype == dtype:
         return x
@@ -277,7 +283,7 @@ def _reduce_precision(block, eqn, x):
 def _select(block, eqn, which, *cases):
     """Choose among cases: the last one first, then each number below it."""
     aval = eqn.outvars[0].aval
-    cases = [spread(block, case, aval.shape) for case in cases]
+    cases = [broadcast_op(block, case, aval.shape) for case in cases]
     [result, *_] = cases[::-1]
     if len(cases) == 1:
         return result
@@ -292,7 +298,7 @@ def _select(block, eqn, which, *cases):
     return result
 
 
-stablehlo_rules[lax.convert_element_type_p] = lambda block, eqn, x: converted(
+stablehlo_rules[lax.convert_element_type_p] = lambda block, eqn, x: convert_op(
     block, x, eqn.params["new_dtype"]
 )
 stablehlo_rules[lax.bitcast_convert_type_p] = lambda block, eqn, x: block.op(
@@ -306,27 +312,29 @@ stablehlo_rules[lax.select_n_p] = _select
 # StableHLO of operations that move elements, multiply matrices, and sum.
 
 
-def numbers(name, values):
+def i64_list_attr(name, values):
     """Return an attribute that is a list of numbers."""
     return f", {name} = [{', '.join(map(str, values))}]"
 
 
-def listing(name, words, param):
+def listing_attr(name, words, param):
     """Return the rule of an operation that has one list of numbers, called `words`."""
     return lambda block, eqn, x: block.op(
-        name, [x], eqn.outvars[0].aval, numbers(words, eqn.params[param])
+        name, [x], eqn.outvars[0].aval, i64_list_attr(words, eqn.params[param])
     )
 
 
-LISTED = {  # the operation, what it calls its list, and our parameter
+LIST_ATTRIBUTE_OPS = {  # the operation, what it calls its list, and our parameter
     "transpose": ("transpose", "dims", "permutation"),
     "rev": ("reverse", "dims", "dimensions"),
     "broadcast_in_dim": ("broadcast_in_dim", "dims", "broadcast_dimensions"),
 }
-add_rules({primitive: listing(*how) for primitive, how in LISTED.items()})
+register_stablehlo_rules(
+    {primitive: listing_attr(*how) for primitive, how in LIST_ATTRIBUTE_OPS.items()}
+)
 
 
-def reshaped(block, x, shape):
+def reshape_op(block, x, shape):
     """Return a value with another shape."""
     if x.aval.shape == shape:
         return x
@@ -334,7 +342,7 @@ def reshaped(block, x, shape):
 
 
 def _reshape(block, eqn, x):
-    return reshaped(block, x, eqn.outvars[0].aval.shape)
+    return reshape_op(block, x, eqn.outvars[0].aval.shape)
 
 
 def _concatenate(block, eqn, *xs):
@@ -349,7 +357,7 @@ def _iota(block, eqn):
 
 def _pad(block, eqn, x, filling):
     sides = list(zip(*eqn.params["padding_config"])) or [()] * 3
-    more = "".join(map(numbers, ("low", "high", "interior"), sides))
+    more = "".join(map(i64_list_attr, ("low", "high", "interior"), sides))
     return block.op("pad", [x, filling], eqn.outvars[0].aval, more)
 
 
@@ -360,11 +368,13 @@ def _slice(block, eqn, x):
     return block.op("slice", [x], eqn.outvars[0].aval, f" [{cuts}]")
 
 
-add_rules({"concatenate": _concatenate, "iota": _iota, "pad": _pad, "slice": _slice})
-add_rules({"reshape": _reshape, "squeeze": _reshape})
+register_stablehlo_rules(
+    {"concatenate": _concatenate, "iota": _iota, "pad": _pad, "slice": _slice}
+)
+register_stablehlo_rules({"reshape": _reshape, "squeeze": _reshape})
 
 
-def precisions(precision):
+def precision_config(precision):
     """Return the names of two precisions; the highest, if nothing else was asked."""
     both = precision if isinstance(precision, tuple) else (precision,) * 2
     return [(x or Precision.HIGHEST).name for x in both]
@@ -374,7 +384,7 @@ def _dot_general(block, eqn, x, y):
     contracting, batch = eqn.params["dimension_numbers"]
     more = ", batching_dims = {} x {}".format(*map(list, batch)) * bool(batch[0])
     more += ", contracting_dims = {} x {}".format(*map(list, contracting))
-    more += numbers("precision", precisions(eqn.params.get("precision")))
+    more += i64_list_attr("precision", precision_config(eqn.params.get("precision")))
     return block.op("dot_general", [x, y], eqn.outvars[0].aval, more)
 
 
@@ -388,20 +398,23 @@ REDUCED = {  # the operation between two elements, and what no element gives
     "reduce_or": ("or", lambda dtype: 0),
     "reduce_xor": ("xor", lambda dtype: 0),
 }
-EXTREMES = {"reduce_max": ("maximum", lowest), "reduce_min": ("minimum", highest)}
+ARG_EXTREMA = {
+    "reduce_max": ("maximum", min_of_dtype),
+    "reduce_min": ("minimum", max_of_dtype),
+}
 
 
-def filled(block, x, aval):
+def splat_constant(block, x, aval):
     """Return a value with one number everywhere."""
     return block.constant(np.full(aval.shape, np.asarray(x).astype(aval.dtype)), aval)
 
 
-def reduction(name, nothing):
+def reduce_op_rule(name, nothing):
     """Return the rule of a primitive that combines the elements along axes."""
 
     def rule(block, eqn, x):
         scalar = x.aval.update(shape=())
-        start = filled(block, nothing(x.aval.dtype), scalar)
+        start = splat_constant(block, nothing(x.aval.dtype), scalar)
         axes = list(eqn.params["axes"])
         [result] = block.inputs([eqn.outvars[0].aval])
         block.line(
@@ -414,19 +427,24 @@ def reduction(name, nothing):
     return rule
 
 
-add_rules({primitive: reduction(*how) for primitive, how in REDUCED.items()})
+register_stablehlo_rules(
+    {primitive: reduce_op_rule(*how) for primitive, how in REDUCED.items()}
+)
 
 
-def extreme(primitive):
+def arg_extremum_rule(primitive):
     """Return the rule of an extreme along axes; complex ones are found in a region."""
-    name, nothing = EXTREMES[primitive]
-    plain = reduction(name, nothing)
+    name, nothing = ARG_EXTREMA[primitive]
+    plain = reduce_op_rule(name, nothing)
 
     def rule(block, eqn, x):
         scalar = x.aval.update(shape=())
         if scalar.dtype.kind != "c" or not eqn.params["axes"]:
             return plain(block, eqn, x)
-        start, region = filled(block, nothing(scalar.dtype), scalar), joining(name)
+        start, region = (
+            splat_constant(block, nothing(scalar.dtype), scalar),
+            reducer_region(name),
+        )
         axes = ", ".join(map(str, eqn.params["axes"]))
         how = f"dimensions = array<i64: {axes}>"
         avals = [eqn.outvars[0].aval]
@@ -436,12 +454,14 @@ def extreme(primitive):
     return rule
 
 
-def joining(name):
+def reducer_region(name):
     """Return the body of a region that is one operation on two elements."""
-    return lambda inner, x, y: [joined(inner, name, x, y)]
+    return lambda inner, x, y: [binary_op(inner, name, x, y)]
 
 
-add_rules({primitive: extreme(primitive) for primitive in EXTREMES})
+register_stablehlo_rules(
+    {primitive: arg_extremum_rule(primitive) for primitive in ARG_EXTREMA}
+)
 
 
 def extreme_place(reduce):
@@ -459,11 +479,11 @@ def extreme_place(reduce):
     return find
 
 
-stablehlo_rules[lax.argmax_p] = by_others(extreme_place(lax.reduce_max))
-stablehlo_rules[lax.argmin_p] = by_others(extreme_place(lax.reduce_min))
+stablehlo_rules[lax.argmax_p] = lower_fun(extreme_place(lax.reduce_max))
+stablehlo_rules[lax.argmin_p] = lower_fun(extreme_place(lax.reduce_min))
 
 
-def logaddexp(x, y):
+def logaddexp_region(x, y):
     """Return ``log(exp(x) + exp(y))``, also for infinite operands."""
     high = lax.max(x, y)
     low = lax.min(x, y)
@@ -472,7 +492,7 @@ def logaddexp(x, y):
     return lax.add(high, lax.log1p(lax.exp(gap)))
 
 
-def running(combine):
+def reduce_window_scan_rule(combine):
     """Return the function of a running total along one axis."""
     return lambda x, axis, reverse: associative_scan(
         combine, x, reverse=reverse, axis=axis
@@ -481,20 +501,35 @@ def running(combine):
 
 COMBINED = {
     "cumsum": lax.add, "cumprod": lax.mul, "cummax": lax.max, "cummin": lax.min,
-    "cumlogsumexp": logaddexp,
+    "cumlogsumexp": logaddexp_region,
 }  # fmt: skip
-add_rules({name: by_others(running(combine)) for name, combine in COMBINED.items()})
+register_stablehlo_rules(
+    {
+        name: lower_fun(reduce_window_scan_rule(combine))
+        for name, combine in COMBINED.items()
+    }
+)
 
 
 # StableHLO of calls, branches and loops.
 
-SAME = optimization_barrier_p, name_p, device_put_p, lax.copy_p, lax.stop_gradient_p
-stablehlo_rules.update(dict.fromkeys(SAME, lambda block, eqn, *operands: operands))
-stablehlo_rules[empty_p] = lambda block, eqn: filled(block, 0, eqn.outvars[0].aval)
+IDENTITY_PRIMITIVES = (
+    optimization_barrier_p,
+    name_p,
+    device_put_p,
+    lax.copy_p,
+    lax.stop_gradient_p,
+)
+stablehlo_rules.update(
+    dict.fromkeys(IDENTITY_PRIMITIVES, lambda block, eqn, *operands: operands)
+)
+stablehlo_rules[empty_p] = lambda block, eqn: splat_constant(
+    block, 0, eqn.outvars[0].aval
+)
 
 
 def _inline(block, eqn, *operands):
-    return write_program(block, callee_rules[eqn.primitive](eqn), operands)
+    return lower_jaxpr(block, callee_rules[eqn.primitive](eqn), operands)
 
 
 def _jit(block, eqn, *operands):
@@ -502,12 +537,14 @@ def _jit(block, eqn, *operands):
     key = (closed.jaxpr, *map(id, closed.consts))
     name = block.program.function(
         key, eqn.params["name"], closed.in_avals,
-        lambda inner, *xs: write_program(inner, closed, xs),
+        lambda inner, *xs: lower_jaxpr(inner, closed, xs),
     )  # fmt: skip
     return block.call(name, operands, closed.out_avals)
 
 
-stablehlo_rules.update(dict.fromkeys([*CALLS, random_gamma_p], _inline))
+stablehlo_rules.update(
+    dict.fromkeys([*CUSTOM_CALL_PRIMITIVES, random_gamma_p], _inline)
+)
 stablehlo_rules[jit_p] = _jit
 
 
@@ -517,11 +554,11 @@ INDEX = ShapedArray((), np.dtype(np.int32))
 def _cond(block, eqn, index, *operands):
     regions = [
         block.region(
-            [], lambda inner, branch=branch: write_program(inner, branch, operands)
+            [], lambda inner, branch=branch: lower_jaxpr(inner, branch, operands)
         )
         for branch in eqn.params["branches"]
     ]
-    index, avals = converted(block, index, np.int32), [var.aval for var in eqn.outvars]
+    index, avals = convert_op(block, index, np.int32), [var.aval for var in eqn.outvars]
     return block.generic("stablehlo.case", [index], avals, "", regions)
 
 
@@ -538,13 +575,17 @@ def loop(block, state, more, step):
 def any_of(block, going):
     """Return whether any example of a batch goes on."""
     axes = [*range(len(going.aval.shape))]
-    return called(block, lambda x: lax.reduce_or(x, axes), going)[0] if axes else going
+    return (
+        lower_flat_fun(block, lambda x: lax.reduce_or(x, axes), going)[0]
+        if axes
+        else going
+    )
 
 
 def unless_done(block, going, old, new):
     """Return a new value, but the old one for examples whose loop has ended."""
     axes, answer = range(len(going.aval.shape)), new.aval.update(dtype=np.dtype(bool))
-    wide = block.op("broadcast_in_dim", [going], answer, numbers("dims", axes))
+    wide = block.op("broadcast_in_dim", [going], answer, i64_list_attr("dims", axes))
     return block.op("select", [wide, new, old], new.aval)
 
 
@@ -554,10 +595,10 @@ def _while(block, eqn, *operands):
     asked, used, carry = operands[:first], operands[first:second], operands[second:]
 
     def going(inner, *state):
-        return write_program(inner, params["cond_jaxpr"], [*asked, *state])[0]
+        return lower_jaxpr(inner, params["cond_jaxpr"], [*asked, *state])[0]
 
     def step(inner, *state):
-        after = write_program(inner, params["body_jaxpr"], [*used, *state])
+        after = lower_jaxpr(inner, params["body_jaxpr"], [*used, *state])
         if not params["cond_jaxpr"].out_avals[0].shape:
             return after
         still = going(inner, *state)
@@ -572,20 +613,22 @@ def _while(block, eqn, *operands):
 stablehlo_rules[lax.while_p] = _while
 
 
-def at(block, stack, place):
+def dynamic_element(block, stack, place):
     """Return the element of a stack of arrays at a place that is computed."""
     one = stack.aval.update(shape=(1, *stack.aval.shape[1:]))
     zero = block.constant(np.int32(0), INDEX)
     places = [place] + [zero] * (len(one.shape) - 1)
-    row = block.op("dynamic_slice", [stack, *places], one, numbers("sizes", one.shape))
-    return reshaped(block, row, one.shape[1:])
+    row = block.op(
+        "dynamic_slice", [stack, *places], one, i64_list_attr("sizes", one.shape)
+    )
+    return reshape_op(block, row, one.shape[1:])
 
 
 def put(block, stack, place, row):
     """Return a stack of arrays with another element at a place."""
     zero = block.constant(np.int32(0), INDEX)
     places = [place] + [zero] * (len(stack.aval.shape) - 1)
-    row = reshaped(block, row, (1, *row.aval.shape))
+    row = reshape_op(block, row, (1, *row.aval.shape))
     return block.op("dynamic_update_slice", [stack, row, *places], stack.aval)
 
 
@@ -611,16 +654,14 @@ def _scan(block, eqn, *operands):
     count, length = params["num_carry"], params["length"]
     consts, carry = operands[:first], operands[first : first + count]
     stacks = operands[first + count :]
-    empty = [filled(block, 0, var.aval) for var in eqn.outvars[count:]]
+    empty = [splat_constant(block, 0, var.aval) for var in eqn.outvars[count:]]
 
     def turn(inner, i, *state):
         if params["reverse"]:
             last = inner.constant(np.int32(length - 1), INDEX)
             i = inner.op("subtract", [last, i], INDEX)
-        rows = [at(inner, stack, i) for stack in stacks]
-        results = write_program(
-            inner, params["jaxpr"], [*consts, *state[:count], *rows]
-        )
+        rows = [dynamic_element(inner, stack, i) for stack in stacks]
+        results = lower_jaxpr(inner, params["jaxpr"], [*consts, *state[:count], *rows])
         pairs = zip(state[count:], results[count:])
         return [*results[:count], *(put(inner, ys, i, y) for ys, y in pairs)]
 

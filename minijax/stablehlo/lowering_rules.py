@@ -9,9 +9,9 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
-from minijax.indexing.dimension_numbers import GatherScatterMode, fill_element
+from minijax.indexing.dimension_numbers import GatherScatterMode, fill_value_in_dtype
 from minijax.jaxprs.jaxpr import ClosedJaxpr
-from minijax.lax.reductions import highest, lowest
+from minijax.lax.reductions import max_of_dtype, min_of_dtype
 from minijax.linear_algebra.factorizations import cholesky_p, triangular_solve_p
 from minijax.prng.keys import (
     random_bits_p,
@@ -25,15 +25,15 @@ from minijax.prng.keys import (
 )
 from minijax.sorting.top_k import approx_top_k_p
 from minijax.stablehlo.lowering import (
-    add_rules,
-    called,
-    converted,
-    filled,
-    joining,
-    numbers,
-    precisions,
+    convert_op,
+    i64_list_attr,
+    lower_flat_fun,
+    lower_jaxpr,
+    precision_config,
+    reducer_region,
+    register_stablehlo_rules,
+    splat_constant,
     stablehlo_rules,
-    write_program,
 )
 from minijax.windows.fft import FftType, fft_p
 
@@ -42,11 +42,13 @@ from minijax.windows.fft import FftType, fft_p
 
 def _alike(block, x):
     """Return a float whose bits are the same for all zeros, and for all NaNs."""
-    answer, zero = x.aval.update(dtype=np.dtype(bool)), filled(block, 0, x.aval)
+    answer, zero = x.aval.update(dtype=np.dtype(bool)), splat_constant(block, 0, x.aval)
     is_zero = block.op("compare EQ,", [x, zero], answer)
     is_nan = block.op("compare NE,", [x, x], answer)
     x = block.op("select", [is_zero, zero, x], x.aval)
-    return block.op("select", [is_nan, filled(block, np.nan, x.aval), x], x.aval)
+    return block.op(
+        "select", [is_nan, splat_constant(block, np.nan, x.aval), x], x.aval
+    )
 
 
 def before(block, x, y):
@@ -101,22 +103,22 @@ def _swapped(x, axis):
     return lax.transpose(x, axes)
 
 
-def top_k(block, x, k, axis):
+def top_k_op(block, x, k, axis):
     """Return the largest elements along an axis, and their places."""
     last = len(x.aval.shape) - 1
     if axis != last:
-        [x] = called(block, lambda x: _swapped(x, axis), x)
+        [x] = lower_flat_fun(block, lambda x: _swapped(x, axis), x)
     shape = (*x.aval.shape[:-1], k)
     places = ShapedArray(shape, np.dtype(np.int32))
     avals = [x.aval.update(shape=shape), places]
     found = block.generic("chlo.top_k", [x], avals, f"k = {k} : i64")
     if axis == last:
         return found
-    return called(block, lambda *xs: [_swapped(y, axis) for y in xs], *found)
+    return lower_flat_fun(block, lambda *xs: [_swapped(y, axis) for y in xs], *found)
 
 
 def _top_k(block, eqn, x):
-    return top_k(block, x, eqn.params["k"], eqn.params["axis"])
+    return top_k_op(block, x, eqn.params["k"], eqn.params["axis"])
 
 
 def _smallest(x, k, axis):
@@ -130,8 +132,8 @@ def _approx_top_k(block, eqn, x):
     k = eqn.params["k"]
     axis = eqn.params["reduction_dimension"] % len(x.aval.shape)
     if eqn.params["is_max_k"]:
-        return top_k(block, x, k, axis)
-    return called(block, _smallest, x, k=k, axis=axis)
+        return top_k_op(block, x, k, axis)
+    return lower_flat_fun(block, _smallest, x, k=k, axis=axis)
 
 
 stablehlo_rules[lax.top_k_p] = _top_k
@@ -144,7 +146,7 @@ SLICES = "dynamic_slice dynamic_update_slice"
 
 
 def _dynamic_slice(block, eqn, x, *starts):
-    sizes = numbers("sizes", eqn.params["slice_sizes"])
+    sizes = i64_list_attr("sizes", eqn.params["slice_sizes"])
     return block.op("dynamic_slice", [x, *starts], eqn.outvars[0].aval, sizes)
 
 
@@ -154,12 +156,12 @@ stablehlo_rules[lax.dynamic_update_slice_p] = lambda block, eqn, *xs: block.op(
 )
 
 
-def array_of(values):
+def i64_array_attr(values):
     """Return an attribute that is an array of 64-bit integers."""
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
 
 
-def flag(value):
+def bool_attr(value):
     """Return a truth value as it stands in an attribute."""
     return str(bool(value)).lower()
 
@@ -167,7 +169,7 @@ def flag(value):
 def wide_indices(block, indices):
     """Return indices in a type that holds the sizes of arrays."""
     narrow = indices.aval.dtype.itemsize < 4
-    return converted(block, indices, np.int32) if narrow else indices
+    return convert_op(block, indices, np.int32) if narrow else indices
 
 
 def moved_inside(indices, limits):
@@ -176,7 +178,7 @@ def moved_inside(indices, limits):
     return lax.clamp(low, indices, low + np.asarray(limits, indices.dtype))
 
 
-def within(indices, limits):
+def clamp_indices(indices, limits):
     """Return for each vector of indices whether all of them are from 0 to limits."""
     same = lax.eq(indices, moved_inside(indices, limits))
     return lax.reduce_and(same, [indices.ndim - 1])
@@ -195,20 +197,22 @@ def _gather(block, eqn, operand, indices):
     }
     how = dimension_numbers("gather", fields, len(indices.aval.shape) - 1)
     attributes = (
-        f"dimension_numbers = {how}, slice_sizes = {array_of(sizes)}, "
-        f"indices_are_sorted = {flag(params['indices_are_sorted'])}"
+        f"dimension_numbers = {how}, slice_sizes = {i64_array_attr(sizes)}, "
+        f"indices_are_sorted = {bool_attr(params['indices_are_sorted'])}"
     )
     [found] = block.generic("stablehlo.gather", [operand, indices], [aval], attributes)
     if params["mode"] is not GatherScatterMode.FILL_OR_DROP:
         return found
     limits = [operand.aval.shape[d] - sizes[d] for d in numbers_.start_index_map]
     kept = [d for d in range(len(aval.shape)) if d not in numbers_.offset_dims]
-    [inside] = called(
+    [inside] = lower_flat_fun(
         block,
-        lambda indices: lax.broadcast_in_dim(within(indices, limits), aval.shape, kept),
+        lambda indices: lax.broadcast_in_dim(
+            clamp_indices(indices, limits), aval.shape, kept
+        ),
         indices,
     )
-    filling = np.full(aval.shape, fill_element(aval.dtype, params["fill_value"]))
+    filling = np.full(aval.shape, fill_value_in_dtype(aval.dtype, params["fill_value"]))
     return block.op("select", [inside, found, block.constant(filling, aval)], aval)
 
 
@@ -235,7 +239,7 @@ def _scatter(block, eqn, operand, indices, updates):
         ]
         shape, axes = operand.aval.shape, ways.scatter_dims_to_operand_dims
         limits = [shape[d] - sizes[d] for d in axes]
-        [indices] = called(block, lambda x: moved_inside(x, limits), indices)
+        [indices] = lower_flat_fun(block, lambda x: moved_inside(x, limits), indices)
     fields = {
         "update_window_dims": ways.update_window_dims,
         "inserted_window_dims": ways.inserted_window_dims,
@@ -245,18 +249,16 @@ def _scatter(block, eqn, operand, indices, updates):
     }
     how = dimension_numbers("scatter", fields, len(indices.aval.shape) - 1)
     attributes = (
-        f"indices_are_sorted = {flag(params['indices_are_sorted'])}, "
+        f"indices_are_sorted = {bool_attr(params['indices_are_sorted'])}, "
         f"scatter_dimension_numbers = {how}, "
-        f"unique_indices = {flag(params['unique_indices'] and not clip)}"
+        f"unique_indices = {bool_attr(params['unique_indices'] and not clip)}"
     )
     combine = params["update_jaxpr"]
 
     def enter(inner, x, y):
         if combine is None:
             return [y]
-        return write_program(
-            inner, ClosedJaxpr(combine, params["update_consts"]), [x, y]
-        )
+        return lower_jaxpr(inner, ClosedJaxpr(combine, params["update_consts"]), [x, y])
 
     scalar = operand.aval.update(shape=())
     region = block.region([scalar, scalar], enter)
@@ -266,8 +268,8 @@ def _scatter(block, eqn, operand, indices, updates):
     )
 
 
-KINDS = "", "_add", "_sub", "_mul", "_min", "_max"
-add_rules({f"scatter{kind}": _scatter for kind in KINDS})
+SCATTER_SUFFIXES = "", "_add", "_sub", "_mul", "_min", "_max"
+register_stablehlo_rules({f"scatter{kind}": _scatter for kind in SCATTER_SUFFIXES})
 
 
 # StableHLO of windows that slide: pools and convolutions.
@@ -284,17 +286,17 @@ def window_attributes(params):
         "base_dilation": "base_dilations", "window_dilation": "window_dilations",
         "window_dimensions": "window_dimensions", "window_strides": "window_strides",
     }  # fmt: skip
-    said = [f"{names[k]} = {array_of(params[k])}" for k in names if k in params]
+    said = [f"{names[k]} = {i64_array_attr(params[k])}" for k in names if k in params]
     return ", ".join([*said, f"padding = {pairs(params['padding'])}"])
 
 
-def pool(name, nothing):
+def reduce_window_op(name, nothing):
     """Return the rule of a primitive that combines the elements in windows."""
 
     def rule(block, eqn, x):
         scalar = x.aval.update(shape=())
-        start = filled(block, nothing(x.aval.dtype), scalar)
-        region = block.region([scalar] * 2, joining(name))
+        start = splat_constant(block, nothing(x.aval.dtype), scalar)
+        region = block.region([scalar] * 2, reducer_region(name))
         avals, how = [eqn.outvars[0].aval], window_attributes(eqn.params)
         return block.generic(
             "stablehlo.reduce_window", [x, start], avals, how, [region]
@@ -303,9 +305,9 @@ def pool(name, nothing):
     return rule
 
 
-stablehlo_rules[lax.reduce_window_sum_p] = pool("add", lambda dtype: 0)
-stablehlo_rules[lax.reduce_window_max_p] = pool("maximum", lowest)
-stablehlo_rules[lax.reduce_window_min_p] = pool("minimum", highest)
+stablehlo_rules[lax.reduce_window_sum_p] = reduce_window_op("add", lambda dtype: 0)
+stablehlo_rules[lax.reduce_window_max_p] = reduce_window_op("maximum", min_of_dtype)
+stablehlo_rules[lax.reduce_window_min_p] = reduce_window_op("minimum", max_of_dtype)
 
 
 def _reduce_window(block, eqn, *operands):
@@ -313,7 +315,7 @@ def _reduce_window(block, eqn, *operands):
     program = ClosedJaxpr(params["jaxpr"], params["consts"])
     scalars = [x.aval.update(shape=()) for x in operands[:count]]
     region = block.region(
-        [*scalars, *scalars], lambda inner, *xs: write_program(inner, program, xs)
+        [*scalars, *scalars], lambda inner, *xs: lower_jaxpr(inner, program, xs)
     )
     avals = [var.aval for var in eqn.outvars]
     return block.generic(
@@ -327,14 +329,19 @@ stablehlo_rules[lax.reduce_window_p] = _reduce_window
 def _wins(select_prim):
     """Return the comparison by which an element stays, and what all others beat."""
     return (
-        ("compare GE,", lowest) if select_prim is lax.ge_p else ("compare LE,", highest)
+        ("compare GE,", min_of_dtype)
+        if select_prim is lax.ge_p
+        else ("compare LE,", max_of_dtype)
     )
 
 
 def _select_and_gather_add(block, eqn, tangents, operand):
     name, worst = _wins(eqn.params["select_prim"])
     scalar, other = operand.aval.update(shape=()), tangents.aval.update(shape=())
-    starts = [filled(block, worst(scalar.dtype), scalar), filled(block, 0, other)]
+    starts = [
+        splat_constant(block, worst(scalar.dtype), scalar),
+        splat_constant(block, 0, other),
+    ]
 
     def better(inner, x, t, y, u):
         stays = inner.op(name, [x, y], scalar.update(dtype=np.dtype(bool)))
@@ -361,8 +368,8 @@ def _select_and_scatter_add(block, eqn, source, operand):
             inner.op(name, [x, y], scalar.update(dtype=np.dtype(bool)))
         ],
     )
-    join = block.region([scalar] * 2, joining("add"))
-    operands = [operand, source, filled(block, 0, scalar)]
+    join = block.region([scalar] * 2, reducer_region("add"))
+    operands = [operand, source, splat_constant(block, 0, scalar)]
     avals, how = [eqn.outvars[0].aval], window_attributes(eqn.params)
     return block.generic(
         "stablehlo.select_and_scatter", operands, avals, how, [choose, join]
@@ -392,7 +399,9 @@ def _convolution(block, eqn, x, y):
         "rhs_dilate": [*params["rhs_dilation"]],
     }
     said = ", ".join(f"{key} = {value}" for key, value in window.items())
-    asked = map("#stablehlo<precision {}>".format, precisions(params["precision"]))
+    asked = map(
+        "#stablehlo<precision {}>".format, precision_config(params["precision"])
+    )
     groups = [f"{name}_group_count" for name in ("batch", "feature")]
     groups = ", ".join(f"{name} = {params[name]} : i64" for name in groups)
     [result] = block.inputs([eqn.outvars[0].aval])
@@ -410,9 +419,9 @@ stablehlo_rules[lax.conv_general_dilated_p] = _convolution
 
 def _fft(block, eqn, x):
     if len(eqn.params["fft_lengths"]) > MOST_AXES:
-        return called(block, _in_parts, x, **eqn.params)
+        return lower_flat_fun(block, _in_parts, x, **eqn.params)
     kind = ("FFT", "IFFT", "RFFT", "IRFFT")[int(eqn.params["fft_type"])]
-    more = f", type = {kind}" + numbers("length", eqn.params["fft_lengths"])
+    more = f", type = {kind}" + i64_list_attr("length", eqn.params["fft_lengths"])
     return block.op("fft", [x], eqn.outvars[0].aval, more)
 
 
@@ -455,9 +464,9 @@ def _triangle(x, real_diagonal):
 def _cholesky(block, eqn, x):
     """What is above the diagonal is undefined in StableHLO, and zero here."""
     if x.aval.dtype.kind == "c":
-        [x] = called(block, lambda x: _triangle(x, True), x)
+        [x] = lower_flat_fun(block, lambda x: _triangle(x, True), x)
     factor = block.op("cholesky", [x], x.aval, ", lower = true")
-    return called(block, lambda x: _triangle(x, False), factor)
+    return lower_flat_fun(block, lambda x: _triangle(x, False), factor)
 
 
 def _triangular_solve(block, eqn, a, b):
@@ -465,9 +474,9 @@ def _triangular_solve(block, eqn, a, b):
     if params["transpose_a"]:
         kind = "ADJOINT" if params["conjugate_a"] else "TRANSPOSE"
     elif params["conjugate_a"] and a.aval.dtype.kind == "c":
-        [a] = called(block, lax.conj, a)
+        [a] = lower_flat_fun(block, lax.conj, a)
     names = "left_side", "lower", "unit_diagonal"
-    flags = ", ".join(f"{name} = {flag(params[name])}" for name in names)
+    flags = ", ".join(f"{name} = {bool_attr(params[name])}" for name in names)
     how = f"{flags}, transpose_a = #stablehlo<transpose {kind}>"
     return block.generic(
         "stablehlo.triangular_solve", [a, b], [eqn.outvars[0].aval], how
@@ -481,8 +490,8 @@ stablehlo_rules[triangular_solve_p] = _triangular_solve
 
 # StableHLO of keys: each is a number of 64 bits, its two words together.
 
-WORD = ShapedArray((), np.dtype(np.uint32))
-BY_LAX = {
+U32_DTYPE = ShapedArray((), np.dtype(np.uint32))
+WORD_OPS = {
     "add": lax.add, "xor": lax.bitwise_xor, "or": lax.bitwise_or,
     "shift_left": lax.shift_left, "shift_right": lax.shift_right_logical,
 }  # fmt: skip
@@ -491,24 +500,24 @@ BY_LAX = {
 def by_lax(op, *operands):
     """Do a scalar operation to arrays of words; numbers become arrays like them."""
     like = next(x for x in operands if not isinstance(x, int))
-    return BY_LAX[op](
+    return WORD_OPS[op](
         *[lax.full_like(like, x) if isinstance(x, int) else x for x in operands]
     )
 
 
-def words_of(keys):
+def split_words(keys):
     """Return the two words of each key, arrays of 32 bits."""
     return [lax.index_in_dim(keys, i, keys.ndim - 1, keepdims=False) for i in (0, 1)]
 
 
-def keys_of(first, second):
+def wrap_keys(first, second):
     """Return keys as arrays of words, from their first and their second ones."""
     return lax.concatenate(
         [lax.expand_dims(x, [x.ndim]) for x in (first, second)], first.ndim
     )
 
 
-def enciphered(keys, shape):
+def threefry_words(keys, shape):
     """Return two words for each place in an array of this shape, and for each key."""
     size, rank = math.prod(shape), keys.ndim - 1
     whole = (*keys.shape[:-1], *shape)
@@ -517,12 +526,12 @@ def enciphered(keys, shape):
         lax.full(whole, 0, np.uint32),
         lax.broadcast_in_dim(low, whole, range(rank, len(whole))),
     ]
-    key = [lax.broadcast_in_dim(word, whole, range(rank)) for word in words_of(keys)]
+    key = [lax.broadcast_in_dim(word, whole, range(rank)) for word in split_words(keys)]
     return threefry2x32(by_lax, key, counter)
 
 
 def _bits(keys, bit_width, shape):
-    first, second = enciphered(keys, shape)
+    first, second = threefry_words(keys, shape)
     if bit_width == 64:
         wide = [lax.convert_element_type(x, np.uint64) for x in (first, second)]
         return lax.bitwise_or(
@@ -535,10 +544,10 @@ def _fold_in(keys, data):
     shape = np.broadcast_shapes(keys.shape[:-1], data.shape)
     key = [
         lax.broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
-        for x in words_of(keys)
+        for x in split_words(keys)
     ]
     low = lax.broadcast_in_dim(data, shape, range(len(shape) - data.ndim, len(shape)))
-    return keys_of(*threefry2x32(by_lax, key, [lax.full_like(low, 0), low]))
+    return wrap_keys(*threefry2x32(by_lax, key, [lax.full_like(low, 0), low]))
 
 
 def _seed(seeds, impl):
@@ -548,10 +557,10 @@ def _seed(seeds, impl):
         high = lax.convert_element_type(
             lax.shift_right_logical(seeds, lax.full_like(seeds, 32)), np.uint32
         )
-    return keys_of(high, low)
+    return wrap_keys(high, low)
 
 
-def opened(block, keys):
+def key_words_of(block, keys):
     """Return keys as words, with an axis of two more."""
     aval = keys.aval.update(shape=(*keys.aval.shape, 2), dtype=np.dtype(np.uint32))
     return block.op("bitcast_convert", [keys], aval)
@@ -566,8 +575,11 @@ def of_keys(f, makes_keys=True):
     """Return the rule of a primitive whose first operand is an array of keys."""
 
     def rule(block, eqn, keys, *operands):
-        [result] = called(
-            block, lambda *xs: f(*xs, **eqn.params), opened(block, keys), *operands
+        [result] = lower_flat_fun(
+            block,
+            lambda *xs: f(*xs, **eqn.params),
+            key_words_of(block, keys),
+            *operands,
         )
         return closed(block, result, eqn.outvars[0].aval) if makes_keys else result
 
@@ -575,17 +587,17 @@ def of_keys(f, makes_keys=True):
 
 
 def _seeded(block, eqn, seeds):
-    [words] = called(block, lambda x: _seed(x, **eqn.params), seeds)
+    [words] = lower_flat_fun(block, lambda x: _seed(x, **eqn.params), seeds)
     return closed(block, words, eqn.outvars[0].aval)
 
 
 stablehlo_rules[random_bits_p] = of_keys(_bits, makes_keys=False)
 stablehlo_rules[random_split_p] = of_keys(
-    lambda keys, shape: keys_of(*enciphered(keys, shape))
+    lambda keys, shape: wrap_keys(*threefry_words(keys, shape))
 )
 stablehlo_rules[random_fold_in_p] = of_keys(_fold_in)
 stablehlo_rules[random_seed_p] = _seeded
-stablehlo_rules[random_unwrap_p] = lambda block, eqn, keys: opened(block, keys)
+stablehlo_rules[random_unwrap_p] = lambda block, eqn, keys: key_words_of(block, keys)
 stablehlo_rules[random_wrap_p] = lambda block, eqn, words: closed(
     block, words, eqn.outvars[0].aval
 )

@@ -16,7 +16,7 @@ import numpy as np
 from minijax.arrays.array import ShapedArray
 from minijax.arrays.dtypes import float0
 
-ELEMENTS = {
+MLIR_ELEMENT_TYPES = {
     "bool": "i1", "bfloat16": "bf16", float0.name: "i1",
     "complex64": "complex<f32>", "complex128": "complex<f64>",
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
@@ -27,7 +27,7 @@ ELEMENTS = {
 
 def tensor_type(aval):
     """Return the type of an array, such as ``tensor<8x3xf32>``; of a key, 64 bits."""
-    element = "ui64" if _is_key(aval.dtype) else ELEMENTS[aval.dtype.name]
+    element = "ui64" if _is_key(aval.dtype) else MLIR_ELEMENT_TYPES[aval.dtype.name]
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element}>"
 
 
@@ -68,7 +68,7 @@ def dense(x):
     return f"dense<{nested.reshape(x.shape).tolist()}>".replace("'", "")
 
 
-class Value(NamedTuple):
+class MlirValue(NamedTuple):
     """The result of an operation: its name in the text, and its abstract value."""
 
     name: str
@@ -80,7 +80,7 @@ class Value(NamedTuple):
         return tensor_type(self.aval)
 
 
-def listed(values):
+def comma_joined(values):
     """Return the names of values, and their types, each separated by commas."""
     names, types = [x.name for x in values], [x.type for x in values]
     return ", ".join(names), ", ".join(types)
@@ -90,7 +90,7 @@ def listed(values):
 TYPED = frozenset(["select", "dynamic_update_slice", "bitcast_convert"])
 
 
-class Block:
+class MlirBlock:
     """Operations one after another, in a function or in a region of an operation."""
 
     def __init__(self, program, depth):
@@ -102,11 +102,11 @@ class Block:
 
     def inputs(self, avals):
         """Return new names for values that come from outside."""
-        return [Value(self.program.fresh(), aval) for aval in avals]
+        return [MlirValue(self.program.fresh(), aval) for aval in avals]
 
     def op(self, name, operands, aval, more=""):
         """Write an operation with one result: ``%2 = stablehlo.add %0, %1 : …``."""
-        [result], (names, types) = self.inputs([aval]), listed(operands)
+        [result], (names, types) = self.inputs([aval]), comma_joined(operands)
         plain = " " not in name and not more and name not in TYPED
         same = {x.type for x in operands} == {result.type}
         short = not operands or (plain and same)
@@ -118,24 +118,24 @@ class Block:
         """Return values for the results of one operation, and its left side."""
         name, count = self.program.fresh(), len(avals)
         if count == 1:
-            return [Value(name, avals[0])], f"{name} = "
-        results = [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
+            return [MlirValue(name, avals[0])], f"{name} = "
+        results = [MlirValue(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
         return results, f"{name}:{count} = " * bool(count)
 
     def generic(self, name, operands, avals, attributes="", regions=()):
         """Write an operation in the form that all have; return its results."""
-        (results, head), (names, types) = self.results(avals), listed(operands)
+        (results, head), (names, types) = self.results(avals), comma_joined(operands)
         head += f'"{name}"({names})' + f" <{{{attributes}}}>" * bool(attributes)
         for i, region in enumerate(regions):
             self.line("}, {" if i else f"{head} ({{")
             self.lines += region.lines
-        end = f" : ({types}) -> ({listed(results)[1]})"
+        end = f" : ({types}) -> ({comma_joined(results)[1]})"
         self.line(f"}}){end}" if regions else head + end)
         return results
 
     def region(self, avals, body):
         """Return a block of its own; `body` goes from it and its inputs to results."""
-        block = Block(self.program, self.depth + 1)
+        block = MlirBlock(self.program, self.depth + 1)
         inputs = block.inputs(avals)
         if inputs:
             block.line(f"^bb0({', '.join(f'{x.name}: {x.type}' for x in inputs)}):")
@@ -144,7 +144,7 @@ class Block:
 
     def returns(self, dialect, results):
         """Write the last line."""
-        names, types = listed(results)
+        names, types = comma_joined(results)
         self.line(f"{dialect}.return {names} : {types}".rstrip(" :"))
 
     def constant(self, x, aval):
@@ -158,19 +158,19 @@ class Block:
 
     def call(self, name, operands, avals):
         """Write a call of a function; return its results."""
-        (results, head), (names, types) = self.results(avals), listed(operands)
-        kind = f"({types}) -> ({listed(results)[1]})"
+        (results, head), (names, types) = self.results(avals), comma_joined(operands)
+        kind = f"({types}) -> ({comma_joined(results)[1]})"
         self.line(f"{head}func.call @{name}({names}) : {kind}")
         return results
 
 
-def identifier(name):
+def mlir_identifier(name):
     """Return a name as MLIR takes one: ASCII letters, digits and underscores."""
     stem = re.sub(r"\W", "_", name, flags=re.ASCII)
     return f"_{stem}" if stem[:1].isdigit() else stem
 
 
-class Program:
+class MlirModule:
     """A module: the functions of one program, of which ``main`` is called."""
 
     def __init__(self):
@@ -180,17 +180,17 @@ class Program:
     def function(self, key, hint, avals, body, kind="private "):
         """Return the name of a function; it is written for the first of equal keys."""
         if key not in self.functions:
-            stem = identifier(hint)
+            stem = mlir_identifier(hint)
             more = map(f"{stem}_{{}}".format, itertools.count())
             names = itertools.chain([stem], more)
             name = next(name for name in names if name not in self.taken)
             self.functions[key] = name
             self.taken.add(name)
-            block = Block(self, 2)
+            block = MlirBlock(self, 2)
             inputs = block.inputs(avals)
             results = body(block, *inputs)
             block.returns("func", results)
-            types = listed(results)[1]
+            types = comma_joined(results)[1]
             given = ", ".join(f"{x.name}: {x.type}" for x in inputs)
             head = f"  func.func {kind}@{name}({given}) -> ({types}) {{"
             self.texts.append("\n".join([head, *block.lines, "  }"]))

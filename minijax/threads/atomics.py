@@ -19,65 +19,65 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from minijax.arrays.dtypes import config
-from minijax.dispatch.lowlevel import BUILT_IN, call, word
-from minijax.llvm.instructions import LLVMFunction, declaration
+from minijax.dispatch.lowlevel import INTRINSICS, call_pointer, i64
+from minijax.llvm.instructions import FunctionBuilder, declaration
 
 # Operations on words that several threads see at once.
 
 _turn = threading.RLock()
 
 
-def added(address, number):
+def fetch_add(address, number):
     """Add a number to a word; return what was there before."""
     with _turn:
-        before = word[address]
-        word[address] = before + number
+        before = i64[address]
+        i64[address] = before + number
         return before
 
 
-def seen(address):
+def load_acquire(address):
     """Return a word, and with it all that was written before it was put there."""
     with _turn:
-        return word[address]
+        return i64[address]
 
 
-def put(address, value):
+def atomic_exchange(address, value):
     """Write a word, behind all that was written before; return what was there."""
     with _turn:
-        before, word[address] = word[address], value
+        before, i64[address] = i64[address], value
         return before
 
 
-def swapped(address, old, new):
+def compare_exchange(address, old, new):
     """Write a word if an old one is there; return whether it was."""
     with _turn:
-        same = word[address] == old
-        word[address] = new if same else word[address]
+        same = i64[address] == old
+        i64[address] = new if same else i64[address]
         return int(same)
 
 
-def quotient(x, y):
+def ceil_div(x, y):
     """Return x / y, rounded up; `x` is not negative, and `y` is positive."""
     return -(-x // y)
 
 
-def pause():
+def spin_pause():
     """Tell the processor that we wait."""
     return 0
 
 
 POINTER = "p = inttoptr i64 {x} to i64*; "
-PAIR = "cmpxchg i64* {p}, i64 {y}, i64 {z} seq_cst seq_cst"
+CMPXCHG_TEXT = "cmpxchg i64* {p}, i64 {y}, i64 {z} seq_cst seq_cst"
 
 # What they are in machine code.
-BUILT_IN |= {
-    added: POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
-    seen: POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
-    put: POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
-    swapped: f"{POINTER}pair = {PAIR}; "
+INTRINSICS |= {
+    fetch_add: POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
+    load_acquire: POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
+    atomic_exchange: POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
+    compare_exchange: f"{POINTER}pair = {CMPXCHG_TEXT}; "
     "same = extractvalue {{ i64, i1 }} {pair}, 1; zext i1 {same} to i64",
-    pause: "call i64 @pause()",
-    quotient: "more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
+    spin_pause: "call i64 @pause()",
+    ceil_div: "more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
 }
 
 # How a processor is told that we wait: a call, where LLVM has a function for it.
@@ -88,8 +88,8 @@ PAUSES = {
 
 
 def pause_text(triple):
-    """Return the text of `pause` for a system."""
-    f = LLVMFunction()
+    """Return the text of `spin_pause` for a system."""
+    f = FunctionBuilder()
     for names, call_of_c in PAUSES.items():
         if triple.startswith(names):
             f.line(f"call {call_of_c}")
@@ -100,10 +100,10 @@ def pause_text(triple):
 
 # The table of the pool: where its words are, in bytes from its start.
 
-LINE = 64  # of the cache, in bytes
+CACHE_LINE = 64  # of the cache, in bytes
 
 # What all threads share, in front of the helpers, with a line for each of them.
-Shared = SimpleNamespace(
+PoolState = SimpleNamespace(
     left=0, done=64, generation=128,
     task=192, args=200, size=208, step=216, count=224,
     busy=256,
@@ -111,42 +111,44 @@ Shared = SimpleNamespace(
     acquire=352, release=360, acquire_timed=368, never=376,
     workers=384,
 )  # fmt: skip
-Helper = SimpleNamespace(asleep=0, bed=8, space=16)
+WorkerState = SimpleNamespace(asleep=0, bed=8, space=16)
 
 
 # Spinning: to look at a word that another thread will change.
 
 
-def watch(address, known, patience):
+def spin_until_changed(address, known, patience):
     """Look some times until a word is not the known one any more; return it."""
     turns = 0
-    now = seen(address)
+    now = load_acquire(address)
     while now == known and turns < patience:
-        pause()
+        spin_pause()
         turns += 1
-        now = seen(address)
+        now = load_acquire(address)
     return now
 
 
-def finish(pool):
+def wait_for_parts(pool):
     """Wait until all parts are done."""
     turns = 0
-    while seen(pool + Shared.done) < word[pool + Shared.count]:
-        if turns < word[pool + Shared.patience]:
-            pause()
+    while load_acquire(pool + PoolState.done) < i64[pool + PoolState.count]:
+        if turns < i64[pool + PoolState.patience]:
+            spin_pause()
             turns += 1
         else:
-            call(word[pool + Shared.acquire_timed], word[pool + Shared.never], 50, 0)
+            call_pointer(
+                i64[pool + PoolState.acquire_timed], i64[pool + PoolState.never], 50, 0
+            )
     return 0
 
 
 # How many cores a process may use, and how a helper behaves on a busy one.
 
-MOST = 256  # threads at most
+MAX_CORES = 256  # threads at most
 CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 
 
-def available():
+def available_cores():
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -160,7 +162,7 @@ def limit_of_container():
     with suppress(OSError, ValueError):  # there is no limit, or no container
         time, period = map(int, CPU_LIMIT.read_text().split())
         return -(-time // period)
-    return MOST
+    return MAX_CORES
 
 
 def _count(value):

@@ -17,12 +17,12 @@ import numpy as np
 import minijax
 from minijax.arrays.devices import devices
 from minijax.arrays.dtypes import config
-from minijax.dispatch.compilation_cache import entries, own_folder
-from minijax.dispatch.fastpath_functions import open_gate
+from minijax.dispatch.compilation_cache import list_cache_entries, open_cache_folder
+from minijax.dispatch.fastpath_functions import enable_fastpath
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
-from minijax.threads.atomics import available
+from minijax.threads.atomics import available_cores
 
 _SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
 
@@ -41,14 +41,15 @@ def _processor():
 
 
 def _threads():
-    return f"{config.minijax_num_threads or available()} of {available()} cores"
+    cores = available_cores()
+    return f"{config.minijax_num_threads or cores} of {cores} cores"
 
 
 def _calls():
     if not config.minijax_gate:
         return "answered by Python: minijax_gate is off"
     try:
-        open_gate()
+        enable_fastpath()
     except UnknownLayout as error:
         return f"answered by Python: this one's objects are not known ({error})"
     return "answered by machine code, when warm"
@@ -60,8 +61,8 @@ def _cache():
         return "off"
     if not os.path.isdir(path):
         return f"{path}, not there yet"
-    with own_folder(path) as folder:
-        found = entries(folder)
+    with open_cache_folder(path) as folder:
+        found = list_cache_entries(folder)
     size = sum(size for _, size, _ in found)
     return f"{path}, {len(found)} files, {size / 1e6:.1f} MB"
 

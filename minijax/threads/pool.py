@@ -15,32 +15,32 @@ from contextlib import suppress
 import numpy as np
 
 from minijax.arrays.dtypes import config
-from minijax.dispatch.interrupts import uninterrupted
+from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.lowlevel import (
-    WordsLibrary,
-    address_of_function,
-    call,
+    LowLevelLibrary,
+    call_pointer,
+    function_pointer,
+    i64,
     llvm_text,
-    word,
 )
 from minijax.llvm.targets import host_target
-from minijax.matmul.gemm import workspace
-from minijax.rematerialization.caching import Once
+from minijax.matmul.gemm import packed_panel_bytes
+from minijax.rematerialization.caching import KeyedCache
 from minijax.threads.atomics import (
-    LINE,
-    MOST,
-    Helper,
-    Shared,
-    added,
-    available,
-    finish,
+    CACHE_LINE,
+    MAX_CORES,
+    PoolState,
+    WorkerState,
+    atomic_exchange,
+    available_cores,
+    ceil_div,
+    compare_exchange,
+    fetch_add,
+    load_acquire,
     pause_text,
     politely,
-    put,
-    quotient,
-    seen,
-    swapped,
-    watch,
+    spin_until_changed,
+    wait_for_parts,
 )
 
 # What the threads of the pool do, in the language of `words`.
@@ -49,89 +49,96 @@ from minijax.threads.atomics import (
 def drain(pool, space):
     """Do parts of the task as long as there are some; return how many."""
     count = 0
-    left = added(pool + Shared.left, -1)
+    left = fetch_add(pool + PoolState.left, -1)
     while left > 0:
-        start = (word[pool + Shared.count] - left) * word[pool + Shared.step]
-        end = start + word[pool + Shared.step]
-        if end > word[pool + Shared.size]:
-            end = word[pool + Shared.size]
-        call(word[pool + Shared.task], word[pool + Shared.args], start, end, space)
-        added(pool + Shared.done, 1)
+        start = (i64[pool + PoolState.count] - left) * i64[pool + PoolState.step]
+        end = start + i64[pool + PoolState.step]
+        if end > i64[pool + PoolState.size]:
+            end = i64[pool + PoolState.size]
+        call_pointer(
+            i64[pool + PoolState.task], i64[pool + PoolState.args], start, end, space
+        )
+        fetch_add(pool + PoolState.done, 1)
         count += 1
-        left = added(pool + Shared.left, -1)
+        left = fetch_add(pool + PoolState.left, -1)
     return count
 
 
 def offer(pool, task, args, size, step):
     """Put a task there, in parts of some turns."""
-    word[pool + Shared.task] = task
-    word[pool + Shared.args] = args
-    word[pool + Shared.size] = size
-    word[pool + Shared.step] = step
-    word[pool + Shared.count] = quotient(size, step)
-    put(pool + Shared.done, 0)
-    return put(pool + Shared.left, word[pool + Shared.count])
+    i64[pool + PoolState.task] = task
+    i64[pool + PoolState.args] = args
+    i64[pool + PoolState.size] = size
+    i64[pool + PoolState.step] = step
+    i64[pool + PoolState.count] = ceil_div(size, step)
+    atomic_exchange(pool + PoolState.done, 0)
+    return atomic_exchange(pool + PoolState.left, i64[pool + PoolState.count])
 
 
-def rest(asleep, watched, known, acquire):
+def park(asleep, watched, known, acquire):
     """Sleep until a word is not the known one any more, or until woken."""
-    put(asleep, 1)
-    if seen(watched) != known and swapped(asleep, 1, 0) != 0:
+    atomic_exchange(asleep, 1)
+    if load_acquire(watched) != known and compare_exchange(asleep, 1, 0) != 0:
         return 0
-    return call(acquire, word[asleep + 8], 1)
+    return call_pointer(acquire, i64[asleep + 8], 1)
 
 
-def wake(pool, most):
+def unpark(pool, most):
     """Wake some of those who sleep."""
-    added(pool + Shared.generation, 1)
-    me = pool + Shared.workers
-    end = me + word[pool + Shared.helpers] * LINE
+    fetch_add(pool + PoolState.generation, 1)
+    me = pool + PoolState.workers
+    end = me + i64[pool + PoolState.helpers] * CACHE_LINE
     while me < end and most > 0:
-        if seen(me + Helper.asleep) != 0 and swapped(me + Helper.asleep, 1, 0) != 0:
-            call(word[pool + Shared.release], word[me + Helper.bed])
+        if (
+            load_acquire(me + WorkerState.asleep) != 0
+            and compare_exchange(me + WorkerState.asleep, 1, 0) != 0
+        ):
+            call_pointer(i64[pool + PoolState.release], i64[me + WorkerState.bed])
             most -= 1
-        me += LINE
+        me += CACHE_LINE
     return 0
 
 
-def work(pool, me):
+def worker_loop(pool, me):
     """Help with tasks until the pool stops; who comes too late sleeps at once."""
     known = 0
     done = 0
-    while seen(pool + Shared.stop) == 0:
+    while load_acquire(pool + PoolState.stop) == 0:
         patience = 0
         if done > 0:
-            patience = word[pool + Shared.spins]
-        now = watch(pool + Shared.generation, known, patience)
+            patience = i64[pool + PoolState.spins]
+        now = spin_until_changed(pool + PoolState.generation, known, patience)
         if now == known:
-            acquire = word[pool + Shared.acquire]
-            rest(me + Helper.asleep, pool + Shared.generation, known, acquire)
-            now = seen(pool + Shared.generation)
+            acquire = i64[pool + PoolState.acquire]
+            park(me + WorkerState.asleep, pool + PoolState.generation, known, acquire)
+            now = load_acquire(pool + PoolState.generation)
         known = now
-        done = drain(pool, word[me + Helper.space])
+        done = drain(pool, i64[me + WorkerState.space])
     return 0
 
 
-def share(pool, task, args, size, unit, space, each, most):
+def parallel_for(pool, task, args, size, unit, space, each, most):
     """Do a task with the help of the others, if they are free."""
-    helpers = word[pool + Shared.helpers]
-    if helpers == 0 or most < 2 or swapped(pool + Shared.busy, 0, 1) == 0:
-        return call(task, args, 0, size, space)
+    helpers = i64[pool + PoolState.helpers]
+    if helpers == 0 or most < 2 or compare_exchange(pool + PoolState.busy, 0, 1) == 0:
+        return call_pointer(task, args, 0, size, space)
     parts = each * (helpers + 1)
     if parts > most:
         parts = most
-    offer(pool, task, args, size, quotient(quotient(size, unit), parts) * unit)
-    wake(pool, word[pool + Shared.count] - 1)
+    offer(pool, task, args, size, ceil_div(ceil_div(size, unit), parts) * unit)
+    unpark(pool, i64[pool + PoolState.count] - 1)
     drain(pool, space)
-    finish(pool)
-    return put(pool + Shared.busy, 0)
+    wait_for_parts(pool)
+    return atomic_exchange(pool + PoolState.busy, 0)
 
 
 # The pool: threads of Python that stay inside of one function of machine code.
 
-TABLE_WORDS = Shared.workers // 8 + 8 * MOST  # of the table, in words
-SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
-PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
+TABLE_WORDS = PoolState.workers // 8 + 8 * MAX_CORES  # of the table, in words
+SPACE_BYTES = packed_panel_bytes((1, 2**20, 2**20, 2**20), np.dtype("float64"))
+PARAMETERS = ", ".join(
+    f"i64 %{name}" for name in "abcdefg"
+)  # of `parallel_for`, but the pool
 
 # The table is in the memory of the code, so that the text of no program needs to know
 # where it is.
@@ -142,7 +149,7 @@ define i64 @table_address() {{
 }}
 define i64 @minijax_share({PARAMETERS}) nounwind {{
   %pool = ptrtoint [{TABLE_WORDS} x i64]* @table to i64
-  %x = call i64 @share(i64 %pool, {PARAMETERS})
+  %x = call i64 @parallel_for(i64 %pool, {PARAMETERS})
   ret i64 %x
 }}
 """
@@ -150,10 +157,10 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 
 def pool_text(triple):
     """Return the text of the pool's functions."""
-    return pause_text(triple) + llvm_text(wake, work, share) + TABLE
+    return pause_text(triple) + llvm_text(unpark, worker_loop, parallel_for) + TABLE
 
 
-class Pool:
+class ThreadPool:
     """Threads that help those who run programs.
 
     Args:
@@ -161,24 +168,24 @@ class Pool:
     """
 
     def __init__(self, threads):
-        self.library = WordsLibrary(pool_text(host_target().triple))
+        self.library = LowLevelLibrary(pool_text(host_target().triple))
         self.address = self.function("table_address", 0)()
         self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
         self._fill()
         with suppress(RuntimeError):  # there may be no more threads to have
-            for number in range(min(threads, MOST)):
+            for number in range(min(threads, MAX_CORES)):
                 self._hire(number)
-        word[self.address + Shared.helpers] = len(self.helpers)
+        i64[self.address + PoolState.helpers] = len(self.helpers)
 
     def _fill(self):
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
-        places = Shared.acquire, Shared.release, Shared.acquire_timed
+        places = PoolState.acquire, PoolState.release, PoolState.acquire_timed
         for place, name in zip(places, names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
-            word[self.address + place] = address_of_function(function)
-        word[self.address + Shared.never] = self._bed()
-        word[self.address + Shared.spins] = 500
-        word[self.address + Shared.patience] = 2000
+            i64[self.address + place] = function_pointer(function)
+        i64[self.address + PoolState.never] = self._bed()
+        i64[self.address + PoolState.spins] = 500
+        i64[self.address + PoolState.patience] = 2000
 
     def _bed(self):
         """Return a lock that is locked."""
@@ -189,11 +196,11 @@ class Pool:
         return self.beds[-1].value
 
     def _hire(self, number):
-        me = self.address + Shared.workers + number * LINE
+        me = self.address + PoolState.workers + number * CACHE_LINE
         self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
-        word[me + Helper.bed] = self._bed()
-        word[me + Helper.space] = -(-self.spaces[-1].ctypes.data // 64) * 64
-        function, name = self.function("work", 2), f"minijax-{number}"
+        i64[me + WorkerState.bed] = self._bed()
+        i64[me + WorkerState.space] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        function, name = self.function("worker_loop", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as a thread is inside
         helper = threading.Thread(
             target=politely, args=(function, self.address, me), name=name, daemon=True
@@ -208,33 +215,33 @@ class Pool:
 
     def forget(self):
         """Go on alone: in a new process, the helpers are not there."""
-        word[self.address + Shared.helpers] = 0
+        i64[self.address + PoolState.helpers] = 0
 
     def stop(self):
         """Have the helpers leave, and wait until they have left."""
         if os.getpid() != self.owner:
             return
-        word[self.address + Shared.stop] = 1
-        self.function("wake", 2)(self.address, MOST)
+        i64[self.address + PoolState.stop] = 1
+        self.function("unpark", 2)(self.address, MAX_CORES)
         self.forget()
         for helper in self.helpers:
             helper.join()
 
 
-def place_of_share():
+def parallel_for_address():
     """Return the address of ``minijax_share``, or None if there can be no pool.
 
     That is where the text of its functions is not there, or Python's locks are not.
     """
     with suppress(OSError, AttributeError):
-        return pool().library.place("minijax_share")
+        return thread_pool().library.place("minijax_share")
     return None
 
 
-_made, _process = Once(), os.getpid()
+_made, _process = KeyedCache(), os.getpid()
 
 
-def pool():
+def thread_pool():
     """Return the pool of the process; it is made when it is first needed.
 
     A process that comes from a fork is alone.
@@ -243,9 +250,9 @@ def pool():
 
 
 def _new_pool():
-    threads = config.minijax_num_threads or available()
-    with uninterrupted():
-        made = Pool(threads - 1 if os.getpid() == _process else 0)
+    threads = config.minijax_num_threads or available_cores()
+    with defer_interrupts():
+        made = ThreadPool(threads - 1 if os.getpid() == _process else 0)
         atexit.register(made.stop)
     return made
 

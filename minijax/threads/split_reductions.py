@@ -9,36 +9,38 @@ The parts depend on sizes alone, so the results do not depend on who does them.
 from typing import NamedTuple
 
 from minijax.jitting.stages import nbytes
-from minijax.kernels.builder import Buffer, collapse, of_args
+from minijax.kernels.builder import Buffer, collapse_axes, with_args
 from minijax.kernels.ir import (
     Affine,
     Guard,
+    IndirectTerm,
     Parameter,
     Store,
-    Term,
     Update,
-    elements,
-    foldings,
+    fold_ops,
     is_affine,
+    trip_count,
 )
 from minijax.kernels.loop_nests import (
     Kernel,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    needed,
+    backward_slice,
+    constant_node,
+    fold_node,
+    index_node,
+    load_node,
+    op_node,
 )
 from minijax.kernels.lowering import Launch
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
-ROOM = 2**14  # for what is left of the parts, in bytes
-ALIGNED = 32  # numbers; where parts are not even, each of them begins at a multiple
+MAX_PARTIAL_BYTES = 2**14  # for what is left of the parts, in bytes
+PART_ALIGNMENT = (
+    32  # numbers; where parts are not even, each of them begins at a multiple
+)
 
 
-class Cut(NamedTuple):
+class FoldSplit(NamedTuple):
     """How the folds of a kernel are cut.
 
     Attributes:
@@ -54,7 +56,7 @@ class Cut(NamedTuple):
     rest: int = 0
 
 
-def behind_folds(nodes, folds):
+def nodes_after_folds(nodes, folds):
     """Return some folds among nodes, and what is computed from them."""
     found = set()
     for node in nodes:
@@ -63,8 +65,8 @@ def behind_folds(nodes, folds):
     return found
 
 
-def cut_of(kernel, counts=COUNTS, room=ROOM, uneven=False):
-    """Return the `Cut` of a kernel, or None if it has no folds or cannot be cut.
+def split_of_folds(kernel, counts=COUNTS, room=MAX_PARTIAL_BYTES, uneven=False):
+    """Return the `FoldSplit` of a kernel, or None if it has no folds or cannot be cut.
 
     Args:
       kernel: a `Kernel`.
@@ -83,7 +85,7 @@ def cut_of(kernel, counts=COUNTS, room=ROOM, uneven=False):
         for rest, parts in sorted(zip(rests, counts), key=lambda pair: pair[0] > 0):
             parameters = partial_parameters(kernel, folds, parts + (rest > 0))
             if parts <= size and sum(map(nbytes, parameters)) <= room:
-                return Cut(axis, parts, dict(zip(folds, parameters)), rest)
+                return FoldSplit(axis, parts, dict(zip(folds, parameters)), rest)
     return None
 
 
@@ -107,7 +109,7 @@ def can_be_cut(kernel, axis, folds):
     No fold needs another fold along the axis; and each store waits for the whole axis,
     or else it goes along it.
     """
-    late = behind_folds(kernel.nodes, folds)
+    late = nodes_after_folds(kernel.nodes, folds)
     later = [node for node in late if node.op == "fold" and node.args[0] in late]
     if later or any(each.detail.how.startswith("arg") for each in folds):
         return False
@@ -115,7 +117,7 @@ def can_be_cut(kernel, axis, folds):
     first = {store.parameter for store in kernel.stores if store.node not in late}
     read = {
         node.detail.parameter
-        for node in needed([store.node for store in waiting], folds)
+        for node in backward_slice([store.node for store in waiting], folds)
         if node.op == "load"
     }
     return read.isdisjoint(first) and all(
@@ -125,7 +127,7 @@ def can_be_cut(kernel, axis, folds):
 
 def partial_parameters(kernel, folds, parts):
     """Return a parameter for what is left of the parts of each fold."""
-    sizes = [parts * elements(kernel, each.level) for each in folds]
+    sizes = [parts * trip_count(kernel, each.level) for each in folds]
     numbers = range(len(folds))
     return [
         Parameter(f"partial{number}", each.dtype, size)
@@ -133,7 +135,7 @@ def partial_parameters(kernel, folds, parts):
     ]
 
 
-def rows_of(kernel, node):
+def row_strides(kernel, node):
     """Return strides along the axes of a node, in rows; and the size of all."""
     strides, stride = [0] * len(kernel.sizes), 1
     for axis in reversed(node.level):
@@ -142,7 +144,7 @@ def rows_of(kernel, node):
     return strides, stride
 
 
-class Spread:
+class AxisSplit:
     """What becomes of an axis in parts: places, loads, what is folded, and stores.
 
     Args:
@@ -163,12 +165,14 @@ class Spread:
         self.length = -(-self.size // parts)
         self.number, self.nodes = None, []
         if self.length * parts != self.size:
-            self.length = ALIGNED * -(-self.length // ALIGNED)
-            part, turn = index(0), index(1 + axis)
-            length, size = (constant(x, part.dtype) for x in (self.length, self.size))
-            first = apply("mul", part, length)
-            self.number = apply("add", first, turn)
-            self.inside = apply("lt", self.number, size)
+            self.length = PART_ALIGNMENT * -(-self.length // PART_ALIGNMENT)
+            part, turn = index_node(0), index_node(1 + axis)
+            length, size = (
+                constant_node(x, part.dtype) for x in (self.length, self.size)
+            )
+            first = op_node("mul", part, length)
+            self.number = op_node("add", first, turn)
+            self.inside = op_node("lt", self.number, size)
             self.nodes = [part, length, first, turn, self.number, size, self.inside]
         self.sizes = [parts, *kernel.sizes]
         self.sizes[1 + axis] = self.length
@@ -190,72 +194,77 @@ class Spread:
         """Return nodes, the last of which enters a fold in the place of `x`."""
         if not self.number:
             return [x]
-        start = constant(foldings[fold.detail.how].start(x.dtype), x.dtype)
-        return [start, apply("select", self.inside, x, start)]
+        start = constant_node(fold_ops[fold.detail.how].start(x.dtype), x.dtype)
+        return [start, op_node("select", self.inside, x, start)]
 
     def store(self, store, node):
         """Return a store along the axis, of the given node."""
         place, axes = self.place(store.place), [axis + 1 for axis in store.axes]
         if not self.number:
             return store._replace(place=place, node=node)
-        term = Term(store.place.strides[self.axis], self.size)
+        term = IndirectTerm(store.place.strides[self.axis], self.size)
         strides = [*place.strides]
         strides[0] = strides[1 + self.axis] = 0
         update = Update("set", (self.number,), (term,), (0, *axes), distinct=True)
         return Store(store.parameter, Affine(place.offset, (*strides,)), node, update)
 
 
-def first_kernel(kernel, cut):
+def partial_fold_kernel(kernel, cut):
     """Return the kernel that folds the parts; the first of its axes counts them."""
     size = kernel.sizes[cut.axis] - cut.rest
-    return folding_kernel(kernel, cut, Spread(kernel, cut.axis, cut.parts, 0, size))
+    return folding_kernel(kernel, cut, AxisSplit(kernel, cut.axis, cut.parts, 0, size))
 
 
-def rest_kernel(kernel, cut):
+def remainder_fold_kernel(kernel, cut):
     """Return the kernel that folds what is behind the parts, as one more part."""
     size = kernel.sizes[cut.axis] - cut.rest
-    spread = Spread(kernel, cut.axis, 1, size, cut.rest)
-    return collapse(folding_kernel(kernel, cut, spread, cut.parts))
+    spread = AxisSplit(kernel, cut.axis, 1, size, cut.rest)
+    return collapse_axes(folding_kernel(kernel, cut, spread, cut.parts))
 
 
 def folding_kernel(kernel, cut, spread, row=0):
     """Return a kernel that folds some parts; what is left is written from a row on."""
-    late, new = behind_folds(kernel.nodes, cut.partials), {}
+    late, new = nodes_after_folds(kernel.nodes, cut.partials), {}
     early = [store for store in kernel.stores if store.node not in late]
     folded = [each.args[0] for each in cut.partials]
-    kept, made = needed([*folded, *[store.node for store in early]]), [*spread.nodes]
+    kept, made = (
+        backward_slice([*folded, *[store.node for store in early]]),
+        [*spread.nodes],
+    )
     for node in [node for node in kernel.nodes if node in kept]:
-        new[node] = respread(node, [new[arg] for arg in node.args], spread)
+        new[node] = remap_split_node(node, [new[arg] for arg in node.args], spread)
         made.append(new[node])
     for each in cut.partials:
         made += spread.entering(each, new[each.args[0]])
-        new[each] = respread(each, made[-1:], spread)
+        new[each] = remap_split_node(each, made[-1:], spread)
         made.append(new[each])
     stores = [spread.store(store, new[store.node]) for store in early]
     for each, parameter in cut.partials.items():
-        strides, size = rows_of(kernel, each)
+        strides, size = row_strides(kernel, each)
         place = Affine(row * size, (size, *strides))
         stores.append(Store(parameter, place, new[each]))
-    return assembled(kernel.name, spread.sizes, made, stores)
+    return assemble_kernel(kernel.name, spread.sizes, made, stores)
 
 
-def respread(node, args, spread):
+def remap_split_node(node, args, spread):
     """Return a node in a kernel with one axis more, in front."""
     if node.op == "constant":
         return node
     if node.op == "index":
-        return index(node.detail + 1)
+        return index_node(node.detail + 1)
     if node.op == "load":
         parameter, place, guards, other, _ = node.detail
         guards = [Guard(spread.place(guard.place), guard.limit) for guard in guards]
         guards += spread.guards(place)
-        return load(parameter, spread.place(place), guards, other)
+        return load_node(parameter, spread.place(place), guards, other)
     if node.op == "fold":
-        return fold(node.detail.how, [axis + 1 for axis in node.detail.axes], *args)
-    return of_args(node, args)
+        return fold_node(
+            node.detail.how, [axis + 1 for axis in node.detail.axes], *args
+        )
+    return with_args(node, args)
 
 
-def assembled(name, sizes, nodes, stores):
+def assemble_kernel(name, sizes, nodes, stores):
     """Return a kernel with the parameters that occur in it."""
     nodes = tuple(dict.fromkeys(nodes))
     parameters = [node.detail.parameter for node in nodes if node.op == "load"]
@@ -263,20 +272,20 @@ def assembled(name, sizes, nodes, stores):
     return Kernel(name, tuple(sizes), tuple(parameters), nodes, tuple(stores))
 
 
-def last_kernel(kernel, cut):
+def final_fold_kernel(kernel, cut):
     """Return the kernel that folds what is left of the parts, and does the rest."""
-    late, new = behind_folds(kernel.nodes, cut.partials), {}
+    late, new = nodes_after_folds(kernel.nodes, cut.partials), {}
     stores = [store for store in kernel.stores if store.node in late]
-    nodes, kept = [], needed([store.node for store in stores], cut.partials)
+    nodes, kept = [], backward_slice([store.node for store in stores], cut.partials)
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
         if node in cut.partials:
-            strides, size = rows_of(kernel, node)
+            strides, size = row_strides(kernel, node)
             strides[cut.axis] = size
-            nodes.append(load(cut.partials[node], Affine(0, tuple(strides))))
-            new[node] = fold(node.detail.how, (cut.axis,), nodes[-1])
+            nodes.append(load_node(cut.partials[node], Affine(0, tuple(strides))))
+            new[node] = fold_node(node.detail.how, (cut.axis,), nodes[-1])
         elif node in late:
-            new[node] = of_args(node, args)
+            new[node] = with_args(node, args)
         else:
             new[node] = node
         nodes.append(new[node])
@@ -285,23 +294,23 @@ def last_kernel(kernel, cut):
     axes.update(axis for store in stores for axis in store.place.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
     sizes[cut.axis] = cut.parts + (cut.rest > 0)
-    return collapse(assembled(kernel.name, sizes, nodes, stores))
+    return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))
 
 
-def in_two(step, **wishes):
-    """Return two launches that do what one does, or None; `wishes` as for `cut_of`.
+def two_stage_fold(step, **wishes):
+    """Return two launches for one, or None; `wishes` as for `split_of_folds`.
 
     Between the two is a third one, if the parts leave a rest.
     """
-    cut = cut_of(step.kernel, **wishes)
+    cut = split_of_folds(step.kernel, **wishes)
     if cut is None:
         return None
     owners = dict(zip(step.kernel.parameters, step.buffers))
     for name, dtype, size in cut.partials.values():
         buffer = Buffer(f"{step.buffers[-1].name}_{name}", dtype, size)
         owners[Parameter(name, dtype, size)] = buffer
-    rest = [rest_kernel] if cut.rest else []
-    makers = first_kernel, *rest, last_kernel
+    rest = [remainder_fold_kernel] if cut.rest else []
+    makers = partial_fold_kernel, *rest, final_fold_kernel
     kernels = [make(step.kernel, cut) for make in makers]
     return [
         Launch(kernel, [owners[parameter] for parameter in kernel.parameters])

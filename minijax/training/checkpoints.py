@@ -204,14 +204,14 @@ def _like(leaf, stored):
     x = np.ndarray(stored[1], as_stored("", leaf)[1].dtype, stored[2])
     if _is_key(leaf):
         keys = random.wrap_key_data(x, impl=random.key_impl(leaf))
-        return transfer.moved(keys, leaf.placement)
+        return transfer.copy_to_placement(keys, leaf.placement)
     if isinstance(leaf, (np.ndarray, np.generic)):
         return x.copy()[()] if isinstance(leaf, np.generic) else x.copy()
     if not hasattr(leaf, "dtype"):
         return type(leaf)(x.item())
     here = default_placement()  # the dtype is that of `leaf`, whatever x64 says now
     array = ArrayImpl(here.device.put(x), leaf.aval, here)
-    return transfer.moved(array, leaf.placement)
+    return transfer.copy_to_placement(array, leaf.placement)
 
 
 def restore(path: Any, like: Any) -> Any:

@@ -11,66 +11,71 @@ import math
 from typing import NamedTuple
 
 from minijax.elementary_functions import real_functions as elementary
-from minijax.kernels.builder import fits_masks, jammed, jammers
+from minijax.kernels.builder import is_maskable, unroll_and_jam, unroll_and_jam_rules
 from minijax.kernels.checker import step_checks
-from minijax.kernels.ir import Affine, Combine, Loop, Start, Store, runs
+from minijax.kernels.ir import Affine, FoldCombine, FoldInit, Loop, Store, is_scan
 from minijax.kernels.loop_nests import Node
 from minijax.llvm.codegen import (
-    block_length,
-    carry_folds,
-    is_rounded,
-    step_writers,
-    write_part,
-    write_steps,
+    emit_fold_loop,
+    emit_part,
+    emit_steps,
+    is_inexact_fold,
+    pairwise_block_size,
+    step_emitters,
 )
-from minijax.llvm.vectors import combined, first_values, read_own, write_own
+from minijax.llvm.vectors import (
+    emit_fold_combination,
+    emit_scratch_load,
+    emit_scratch_store,
+    fold_init_values,
+)
 from minijax.vectorization.vector_functions import (
-    everything,
-    is_function,
+    is_function_call,
     is_loop,
-    is_short,
-    widest,
+    is_unrollable,
+    walk_nest,
+    widest_dtype,
 )
-from minijax.vectorization.vectorizer import cheapest, cost
+from minijax.vectorization.vectorizer import best_vectorization, step_cost
 
 # Marks of loops: vectors where they are best, turns written out, sums in blocks.
 
 
-def with_vectors(kernel, steps, target):
+def vectorize_loops(kernel, steps, target):
     """Return the steps of a nest with vectors in some of the loops."""
     return [
         step
-        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
-        else cheapest(kernel, step, target)[1]
+        if any(is_loop(inner) and inner.lanes for inner in walk_nest([step]))
+        else best_vectorization(kernel, step, target)[1]
         if is_loop(step)
         else step
         for step in steps
     ]
 
 
-def with_marks(kernel, steps, target, beside=1):
+def annotate_loops(kernel, steps, target, beside=1):
     """Return the steps of a nest with loops marked as they are to be written.
 
     Each step is written `beside` times, for turns of loops around that are done side
     by side.
     """
     return [
-        marked(kernel, step, target, beside) if is_loop(step) else step
+        annotate_loop(kernel, step, target, beside) if is_loop(step) else step
         for step in steps
     ]
 
 
-def marked(kernel, loop, target, beside):
+def annotate_loop(kernel, loop, target, beside):
     """Return a loop with marks: a short one is written out, a long sum in blocks."""
     return loop._replace(
-        body=with_marks(kernel, loop.body, target, beside * max(1, loop.together)),
-        unrolled=not loop.lanes and is_short(kernel, loop, beside),
-        blocked=any(map(is_rounded, loop.folds)),
+        body=annotate_loops(kernel, loop.body, target, beside * max(1, loop.together)),
+        unrolled=not loop.lanes and is_unrollable(kernel, loop, beside),
+        blocked=any(map(is_inexact_fold, loop.folds)),
         masked=is_masked(kernel, loop, target),
     )
 
 
-LONG = 32  # costs of a body that is rather done with masks than written twice
+MASK_THRESHOLD = 32  # costs of a body that is rather done with masks than written twice
 
 
 def is_masked(kernel, loop, target):
@@ -82,23 +87,26 @@ def is_masked(kernel, loop, target):
     size = kernel.sizes[loop.axis]
     if not loop.lanes or size % loop.lanes == 0 or size >= 2**31:
         return False
-    if target.vector_bytes < 64 or not fits_masks(loop):
+    if target.vector_bytes < 64 or not is_maskable(loop):
         return False
-    long = sum(cost(step, loop.axis, loop.lanes) for step in loop.body) >= LONG
+    long = (
+        sum(step_cost(step, loop.axis, loop.lanes) for step in loop.body)
+        >= MASK_THRESHOLD
+    )
     return long and not any(map(_asks_for_lanes, loop.body))
 
 
 def _asks_for_lanes(step):
     if not isinstance(step, Node) or not step.args:
         return False
-    function = elementary.function(step.op, step.args[-1].dtype)
+    function = elementary.scalar_function(step.op, step.args[-1].dtype)
     return function is not None and function.rare is not None
 
 
 # Rows held in a buffer between the sweeps over them, and the folds at their ends.
 
 
-class Row(NamedTuple):
+class RegisterRow(NamedTuple):
     """What is kept of a node: a number for each index along some axes.
 
     Neighbours along the last of these axes stand side by side, and behind all of them
@@ -110,16 +118,16 @@ class Row(NamedTuple):
     room: int
 
 
-class Keep(NamedTuple):
+class RowStore(NamedTuple):
     """A step of a nest: a number is put into a row.
 
     Attributes:
-      row: the `Row`.
+      row: the `RegisterRow`.
       turns: if it is one of several side by side, the `Turn` that it belongs to, of
         each of these loops.
     """
 
-    row: Row
+    row: RegisterRow
     turns: tuple = ()
 
     @property
@@ -128,10 +136,10 @@ class Keep(NamedTuple):
         return functools.reduce(lambda x, turn: turn.node(x), self.turns, self.row.node)
 
 
-class Recall(NamedTuple):
+class RowLoad(NamedTuple):
     """A step of a nest: a number is taken from a row."""
 
-    row: Row
+    row: RegisterRow
 
     @property
     def node(self):
@@ -144,7 +152,7 @@ def row_bytes(target):
     return max(2 * target.caches[0], target.caches[:2][-1] // 4)
 
 
-def hold_rows(kernel, steps, target, moving=(), lanes=1):
+def cache_rows(kernel, steps, target, moving=(), lanes=1):
     """Return the steps of a nest in which later sweeps take up what earlier ones found.
 
     Args:
@@ -175,21 +183,21 @@ def _inside(kernel, step, target, moving, lanes):
     if not is_loop(step):
         return step
     lanes = step.lanes or lanes
-    body = hold_rows(kernel, step.body, target, (*moving, step.axis), lanes)
+    body = cache_rows(kernel, step.body, target, (*moving, step.axis), lanes)
     return step._replace(body=body)
 
 
 def nodes_in(loop):
     """Return the nodes that are computed in a loop, folds that begin in it too."""
-    steps = [*everything(loop.body)]
-    begun = [step.fold for step in steps if isinstance(step, Start)]
-    folds = [fold for fold in begun if not runs(fold)]
+    steps = [*walk_nest(loop.body)]
+    begun = [step.fold for step in steps if isinstance(step, FoldInit)]
+    folds = [fold for fold in begun if not is_scan(fold)]
     return [*folds, *[step for step in steps if isinstance(step, Node)]]
 
 
 def lying(loop, node):
     """Return the axes along which vectors of a node lie in a loop, and their lanes."""
-    steps = [step for step in everything([loop]) if is_loop(step) and step.lanes]
+    steps = [step for step in walk_nest([loop]) if is_loop(step) and step.lanes]
     return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
 
 
@@ -199,7 +207,7 @@ def rows_for(kernel, loop, firsts, moving, most):
     Vectors have to lie along the same axis where a number is kept and recalled.
 
     Args:
-      kernel, moving: those of `hold_rows`.
+      kernel, moving: those of `cache_rows`.
       loop: the loop.
       firsts: from nodes to the earlier loops that compute them first.
       most: how many bytes a row has at most.
@@ -207,7 +215,7 @@ def rows_for(kernel, loop, firsts, moving, most):
     nodes = nodes_in(loop)
     again = {node for node in nodes if node in firsts}
     others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
-    edge, rows = inputs_of(others), []
+    edge, rows = step_inputs(others), []
     for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
         axes = {*node.level} - {*moving}
         here = lying(firsts[node], node)
@@ -216,34 +224,34 @@ def rows_for(kernel, loop, firsts, moving, most):
         fits = len(along) < 2 and size * node.dtype.itemsize <= most
         if fits and any(map(takes_long, leading_to([node], again))):
             room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
-            rows.append(Row(node, (*sorted(axes - along), *along), room))
+            rows.append(RegisterRow(node, (*sorted(axes - along), *along), room))
     return rows
 
 
 def takes_long(node):
     """Return whether it takes long to compute a node."""
-    return node.op == "fold" or is_function(node)
+    return node.op == "fold" or is_function_call(node)
 
 
 def _goals(loop, among):
     """Return what a loop is there for: all but nodes, and some of its own folds."""
-    steps = [step for step in everything(loop.body) if not isinstance(step, Node)]
-    own = {step.fold for step in steps if isinstance(step, Start)} & among
-    return [step for step in steps if getattr(step, "fold", None) not in own]
+    steps = [step for step in walk_nest(loop.body) if not isinstance(step, Node)]
+    own = {step.fold for step in steps if isinstance(step, FoldInit)} & among
+    return [step for step in steps if getattr(step, "fold_node", None) not in own]
 
 
 def used_by(step):
     """Return the nodes that a step needs."""
     if isinstance(step, Node):
         return step.args
-    if isinstance(step, Combine):
+    if isinstance(step, FoldCombine):
         return step.fold.args
-    if isinstance(step, Keep):
+    if isinstance(step, RowStore):
         return (step.row.node,)
     return (step.node,) if isinstance(step, Store) else ()
 
 
-def inputs_of(steps):
+def step_inputs(steps):
     """Return the nodes that some steps need."""
     return {node for step in steps for node in used_by(step)}
 
@@ -268,7 +276,7 @@ def _with_keep(loop, row):
     for place, step in enumerate(loop.body):
         ends = is_loop(step) and row.node in step.folds
         if step is row.node or (ends and row.node not in nodes_in(step)):
-            return _with_body(loop, place, [step, Keep(row)])
+            return _with_body(loop, place, [step, RowStore(row)])
         if is_loop(step) and row.node in nodes_in(step):
             return _with_body(loop, place, [_with_keep(step, row)])
     return loop
@@ -282,7 +290,7 @@ def _with_body(loop, place, new):
 def _with_recall(loop, rows):
     """Return a loop that recalls nodes, and leaves out what only those needed."""
     kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
-    needed = leading_to(inputs_of(_goals(loop, own)), own, kept)
+    needed = leading_to(step_inputs(_goals(loop, own)), own, kept)
     return _only(loop, needed - kept.keys(), own, kept)
 
 
@@ -290,9 +298,9 @@ def _only(loop, needed, own, kept):
     """Return a loop without its own nodes that are not needed, some of them kept."""
     body = []
     for step in loop.body:
-        node = step if isinstance(step, Node) else getattr(step, "fold", None)
-        if node in kept and not isinstance(step, Combine):
-            body.append(Recall(kept[node]))
+        node = step if isinstance(step, Node) else getattr(step, "fold_node", None)
+        if node in kept and not isinstance(step, FoldCombine):
+            body.append(RowLoad(kept[node]))
         elif is_loop(step):
             inner = _only(step, needed, own, kept)
             body += [inner] if inner.body else []
@@ -317,7 +325,7 @@ def place_in_row(f, row):
     return Affine(0, tuple(strides)), stride
 
 
-def write_keep(f, step):
+def emit_keep(f, step):
     """Write the store of a number, or a vector, into a row."""
     row = step.row
     place, size = place_in_row(f, row)
@@ -325,15 +333,15 @@ def write_keep(f, step):
         place = turn.place(place)
     x, lanes = f.names[step.node], f.lanes_of(step.node)
     with f.within_strips():
-        write_own(f, row, row.node.dtype, place, size, x, lanes)
+        emit_scratch_store(f, row, row.node.dtype, place, size, x, lanes)
 
 
-def write_recall(f, step):
+def emit_recall(f, step):
     """Write the load of a number, or a vector, from a row."""
     row, (place, size) = step.row, place_in_row(f, step.row)
     lanes = f.lanes_of(row.node)
     with f.within_strips():
-        x = read_own(f, row, row.node.dtype, place, size, lanes)
+        x = emit_scratch_load(f, row, row.node.dtype, place, size, lanes)
     f.names[row.node] = x
 
 
@@ -342,15 +350,15 @@ def jammed_keep(keep, turns):
     return [keep._replace(turns=(*keep.turns, turn)) for turn in turns]
 
 
-jammers[Keep] = jammed_keep
-step_writers.update({Keep: write_keep, Recall: write_recall})
+unroll_and_jam_rules[RowStore] = jammed_keep
+step_emitters.update({RowStore: emit_keep, RowLoad: emit_recall})
 
 
 def check_keep(walk, keep):
     """Check that what is put into a row is known, and the row's axes move."""
     walk.require(keep.node in walk.known, keep, "there is no number to keep")
     walk.kept[keep.row] = [*walk.loops]
-    check_axes(walk, keep)
+    check_row_axes(walk, keep)
 
 
 def check_recall(walk, recall):
@@ -361,22 +369,25 @@ def check_recall(walk, recall):
     whole = {*row.node.level} <= {*row.axes, *same}
     walk.require(whole, recall, "the row has one place for several numbers")
     walk.known.add(recall.node)
-    check_axes(walk, recall)
+    check_row_axes(walk, recall)
 
 
-def check_axes(walk, step):
+def check_row_axes(walk, step):
     """Check that the axes of a step's row move."""
     moving = {*step.row.axes} <= walk.axes
     walk.require(moving, step, "an axis of the row does not move")
 
 
-step_checks.update({Keep: check_keep, Recall: check_recall})
+step_checks.update({RowStore: check_keep, RowLoad: check_recall})
 
 
-SMALL, ENOUGH = 2**17, 4  # numbers that no threads share; steps that are worth a sweep
+MAX_SERIAL_ELEMENTS, MIN_SWEEP_STEPS = (
+    2**17,
+    4,
+)  # numbers that no threads share; steps that are worth a sweep
 
 
-def with_row_ends(kernel, steps, target):
+def fission_row_loops(kernel, steps, target):
     """Return the steps of a nest in which small loops around folds are cut in two.
 
     Args:
@@ -384,7 +395,7 @@ def with_row_ends(kernel, steps, target):
       steps: those of its nest, or of a loop in it.
       target: the `Target` that it is meant for.
     """
-    if math.prod(kernel.sizes) > SMALL:
+    if math.prod(kernel.sizes) > MAX_SERIAL_ELEMENTS:
         return steps
     return [part for step in steps for part in _sweeps(kernel, step, target)]
 
@@ -393,75 +404,77 @@ def _sweeps(kernel, loop, target):
     """Return a step, or the two sweeps that do the same."""
     if not is_loop(loop) or loop.lanes:
         return [loop]
-    loop = loop._replace(body=with_row_ends(kernel, loop.body, target))
-    first, second = cut(loop)
+    loop = loop._replace(body=fission_row_loops(kernel, loop.body, target))
+    first, second = split_loop_body(loop)
     work = sum(isinstance(step, Node) for step in second.body)
-    little = (first.body and work < ENOUGH) or not any(map(is_goal, second.body))
+    little = (first.body and work < MIN_SWEEP_STEPS) or not any(
+        map(is_goal, second.body)
+    )
     if little or kernel.sizes[loop.axis] <= 16:
         return [loop]
-    rows = [step.row for step in second.body if isinstance(step, Keep | Recall)]
+    rows = [step.row for step in second.body if isinstance(step, RowStore | RowLoad)]
     short = row_bytes(target) // kernel.sizes[loop.axis]
     own = all(row.axes == (loop.axis,) for row in rows)
     if not own or any(row.node.dtype.itemsize > short for row in rows):
         return [loop]
-    ends = cheapest(kernel, second, target)[1]
+    ends = best_vectorization(kernel, second, target)[1]
     if not ends.lanes:
         return [loop]
     return [first, ends] if first.body else [ends]
 
 
-def cut(loop):
+def split_loop_body(loop):
     """Return a loop with the loops in its body, and one with the steps beside these.
 
     The second computes again what it needs of the first, but recalls folds.
     """
     goals = [step for step in loop.body if is_goal(step)]
-    folds = [step.fold for step in loop.body if isinstance(step, Start)]
-    recalled = [step.row.node for step in loop.body if isinstance(step, Recall)]
+    folds = [step.fold for step in loop.body if isinstance(step, FoldInit)]
+    recalled = [step.row.node for step in loop.body if isinstance(step, RowLoad)]
     own, ends = {*nodes_in(loop), *recalled}, {*folds, *recalled}
-    after = leading_to(inputs_of(goals), own, ends)
-    rows = [Row(fold, (loop.axis,), 0) for fold in folds if fold in after]
+    after = leading_to(step_inputs(goals), own, ends)
+    rows = [RegisterRow(fold, (loop.axis,), 0) for fold in folds if fold in after]
     again = [step for step in loop.body if is_goal(step) or _found(step) in after]
-    ended = [step.fold for step in goals if isinstance(step, Combine)]
-    second = Loop(loop.axis, [*map(Recall, rows), *again], tuple(ended))
+    ended = [step.fold for step in goals if isinstance(step, FoldCombine)]
+    second = Loop(loop.axis, [*map(RowLoad, rows), *again], tuple(ended))
     left = tuple(fold for fold in loop.folds if fold not in ended)
     return Loop(loop.axis, _with_keeps(loop.body, rows), left), second
 
 
 def is_goal(step):
     """Return whether a step is one for which others are done."""
-    return isinstance(step, Store | Combine | Keep)
+    return isinstance(step, Store | FoldCombine | RowStore)
 
 
 def _found(step):
     """Return the node that a step computes, or recalls, or None."""
-    node = step.row.node if isinstance(step, Recall) else step
+    node = step.row.node if isinstance(step, RowLoad) else step
     return node if isinstance(node, Node) else None
 
 
 def _with_keeps(body, rows):
     """Return the loops of a body, and what they need, and that folds are kept."""
     body = [step for step in body if not is_goal(step)]
-    nodes = filter(None, map(_found, everything(body)))
-    needed = leading_to(inputs_of(filter(is_goal, everything(body))), {*nodes})
+    nodes = filter(None, map(_found, walk_nest(body)))
+    needed = leading_to(step_inputs(filter(is_goal, walk_nest(body))), {*nodes})
     kept, loops = [], any(map(is_loop, body))
     for step in body if loops else ():
         if _found(step) is None or _found(step) in needed:
             kept.append(step)
             ended = step.folds if is_loop(step) else ()
-            kept += [Keep(row) for row in rows if row.node in ended]
+            kept += [RowStore(row) for row in rows if row.node in ended]
     return kept
 
 
 # Strip-mining: the ends of rows, done by vectors for a strip of rows at a time.
 
-STRIP = 64  # rows, a multiple of the lanes of any vector
-LARGE = SMALL + 1  # indices of a kernel in strips
+STRIP_LENGTH = 64  # rows, a multiple of the lanes of any vector
+MIN_STRIP_MINED_ELEMENTS = MAX_SERIAL_ELEMENTS + 1  # indices of a kernel in strips
 
 
-def with_strips(kernel, steps, target):
+def strip_mine(kernel, steps, target):
     """Return the steps of a large nest, with the functions of folds in strips."""
-    if math.prod(kernel.sizes) < LARGE:
+    if math.prod(kernel.sizes) < MIN_STRIP_MINED_ELEMENTS:
         return steps
     return [in_strips(kernel, x, target) if is_loop(x) else x for x in steps]
 
@@ -469,12 +482,12 @@ def with_strips(kernel, steps, target):
 def in_strips(kernel, loop, target):
     """Return a loop, in strips if that lets vectors compute functions of its folds."""
     free = not (loop.lanes or loop.folds)
-    if free and kernel.sizes[loop.axis] > 2 * STRIP:
+    if free and kernel.sizes[loop.axis] > 2 * STRIP_LENGTH:
         for last in (0, -1):
             sweeps = two_sweeps(kernel, loop, target, last)
             if sweeps:
-                return loop._replace(body=sweeps, strip=STRIP)
-    return loop._replace(body=with_strips(kernel, loop.body, target))
+                return loop._replace(body=sweeps, strip=STRIP_LENGTH)
+    return loop._replace(body=strip_mine(kernel, loop.body, target))
 
 
 def two_sweeps(kernel, loop, target, last):
@@ -488,21 +501,25 @@ def two_sweeps(kernel, loop, target, last):
     while len(inner.body) == 1 and is_loop(inner.body[0]) and not inner.body[0].folds:
         [inner] = inner.body
         around.append(inner)
-    first, second = cut(inner)
-    recalled = [step.row for step in second.body if isinstance(step, Recall)]
+    first, second = split_loop_body(inner)
+    recalled = [step.row for step in second.body if isinstance(step, RowLoad)]
     own = all(row.axes == (inner.axis,) for row in recalled)
-    if inner.lanes or not (first.body and own and any(map(is_function, second.body))):
+    if inner.lanes or not (
+        first.body and own and any(map(is_function_call, second.body))
+    ):
         return None
     axes = [each.axis for each in around]
     axes.append(axes.pop(last))
     kept = {row: row._replace(axes=tuple(axes)) for row in recalled}
-    sweeps = [wrapped(around[:-1], with_rows(each, kept)) for each in (first, second)]
-    sweeps[1] = cheapest(kernel, sweeps[1], target)[1]
-    wide = {x.axis for x in everything(sweeps[1:]) if is_loop(x) and x.lanes}
+    sweeps = [
+        wrap_in_loops(around[:-1], with_rows(each, kept)) for each in (first, second)
+    ]
+    sweeps[1] = best_vectorization(kernel, sweeps[1], target)[1]
+    wide = {x.axis for x in walk_nest(sweeps[1:]) if is_loop(x) and x.lanes}
     return sweeps if wide == {axes[-1]} else None
 
 
-def wrapped(around, body):
+def wrap_in_loops(around, body):
     """Return a loop inside of others, the first of which is the outermost."""
     for loop in reversed(around):
         body = loop._replace(body=[body])
@@ -513,7 +530,7 @@ def with_rows(loop, kept):
     """Return a loop with others in the place of its rows."""
     body = [
         step._replace(row=kept.get(step.row, step.row))
-        if isinstance(step, Keep | Recall)
+        if isinstance(step, RowStore | RowLoad)
         else step
         for step in loop.body
     ]
@@ -543,7 +560,7 @@ class Stream(NamedTuple):
     parallel: bool = False
 
 
-TOGETHER = 8
+MIN_STREAMED_ROWS = 8
 
 
 def far_bytes(target):
@@ -551,16 +568,16 @@ def far_bytes(target):
     return 4 * target.caches[0]
 
 
-def beside_at_most(target):
+def max_jammed_streams(target):
     """Return how many streams are done side by side: their factors need registers."""
     return target.registers // 4
 
 
-def with_streams(kernel, steps, target, beside=1):
+def stream_folds(kernel, steps, target, beside=1):
     """Return the steps of a nest, with streams where many rows are folded.
 
     Args:
-      kernel, steps, target: as for `hold_rows`.
+      kernel, steps, target: as for `cache_rows`.
       beside: how many streams may be done side by side.
     """
     found = []
@@ -568,8 +585,8 @@ def with_streams(kernel, steps, target, beside=1):
         if is_loop(step) and step.lanes:
             step = streamed(kernel, step, target, beside) or step
         elif is_loop(step):
-            most = min(kernel.sizes[step.axis], beside_at_most(target))
-            body = with_streams(kernel, step.body, target, most)
+            most = min(kernel.sizes[step.axis], max_jammed_streams(target))
+            body = stream_folds(kernel, step.body, target, most)
             step = step._replace(body=body)
         found.append(step)
     return found
@@ -584,14 +601,14 @@ def streamed(kernel, loop, target, beside=1):
     if loop.folds or len(loops) != 1 or not has_plain_folds(loop):
         return None
     rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
-    dtype, count = widest(loop), kernel.sizes[rows.axis]
+    dtype, count = widest_dtype(loop), kernel.sizes[rows.axis]
     if size * dtype.itemsize * count <= far_bytes(target):
         return None
     lanes = min(loop.lanes, target.lanes(dtype))
-    before = [s for s in loop.body[: loops[0]] if not isinstance(s, Start)]
+    before = [s for s in loop.body[: loops[0]] if not isinstance(s, FoldInit)]
     stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
-    strip = strip_of(dtype, target, beside)
-    if size > strip and count > TOGETHER and may_have_strips(stream):
+    strip = strip_width(dtype, target, beside)
+    if size > strip and count > MIN_STREAMED_ROWS and is_strip_minable(stream):
         return Loop(loop.axis, [stream], (), strip=strip)
     return stream if size * dtype.itemsize <= target.caches[0] else None
 
@@ -600,45 +617,49 @@ def has_plain_folds(loop):
     """Return whether the loop in a loop has folds that rows of memory can hold."""
     [rows] = [step for step in loop.body if is_loop(step)]
     nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
-    plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
+    plain = all(loop.axis in x.level and not is_scan(x) for x in rows.folds)
     places = any(each.detail.how.startswith("arg") for each in rows.folds)
-    short = len(nodes) <= 2 * TOGETHER and not any(map(is_loop, rows.body))
+    short = len(nodes) <= 2 * MIN_STREAMED_ROWS and not any(map(is_loop, rows.body))
     return bool(rows.folds) and plain and short and not places
 
 
-def may_have_strips(stream):
+def is_strip_minable(stream):
     """Return whether no step keeps numbers for later sweeps, or meets another's."""
     steps = [*stream.before, *stream.rows.body, *stream.after]
     stores = [step for step in steps if isinstance(step, Store)]
-    known = all(isinstance(step, Node | Store | Combine) for step in steps)
+    known = all(isinstance(step, Node | Store | FoldCombine) for step in steps)
     return known and not any(store.update for store in stores)
 
 
-def strip_of(dtype, target, beside):
+def strip_width(dtype, target, beside):
     """Return how many columns are done at a time, by so many streams side by side."""
     room = min(target.caches[0], far_bytes(target) // 2 // beside) // dtype.itemsize
-    return max(1, room // STRIP) * STRIP
+    return max(1, room // STRIP_LENGTH) * STRIP_LENGTH
 
 
-def write_stream(f, stream):
+def emit_stream(f, stream):
     """Write a stream: first values, blocks of rows, and what comes after."""
     folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
-    length = TOGETHER * max(1, block_length(folds, count // TOGETHER))
+    length = MIN_STREAMED_ROWS * max(
+        1, pairwise_block_size(folds, count // MIN_STREAMED_ROWS)
+    )
 
     def end():
-        write_steps(f, stream.before)
+        emit_steps(f, stream.before)
         f.names |= {each: own_value(f, stream, "all", each) for each in folds}
-        write_steps(f, stream.after)
+        emit_steps(f, stream.after)
 
-    write_begin(f, stream, "all")
+    emit_begin(f, stream, "all")
     if length < count:
-        write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+        emit_pieces(
+            f, 0, count, length, lambda *rows: emit_stream_block(f, stream, *rows)
+        )
     else:
-        write_handfuls(f, stream, "all", 0, count)
+        emit_handfuls(f, stream, "all", 0, count)
     along_vectors(f, stream, end)
 
 
-def write_pieces(f, first, count, length, write):
+def emit_pieces(f, first, count, length, write):
     """Write a loop over pieces of so many rows, and the piece that is left."""
 
     def turn(index, _):
@@ -650,41 +671,43 @@ def write_pieces(f, first, count, length, write):
         write(f.sum(first, count - count % length), count % length)
 
 
-def write_block(f, stream, first, count):
+def emit_stream_block(f, stream, first, count):
     """Write how the values of a block of rows enter those of all."""
 
     def end():
         for each in stream.rows.folds:
-            enter(f, stream, "all", each, [own_value(f, stream, "block", each)])
+            emit_stream_enter(
+                f, stream, "all", each, [own_value(f, stream, "block", each)]
+            )
 
-    write_begin(f, stream, "block")
-    write_handfuls(f, stream, "block", first, count)
+    emit_begin(f, stream, "block")
+    emit_handfuls(f, stream, "block", first, count)
     along_vectors(f, stream, end)
 
 
-def write_handfuls(f, stream, which, first, count):
+def emit_handfuls(f, stream, which, first, count):
     """Write how rows enter the running values of a block, or of all."""
 
     def handful(*rows):
         along_vectors(f, stream, lambda: add_rows(f, stream, which, *rows))
 
-    write_pieces(f, first, count, TOGETHER, handful)
+    emit_pieces(f, first, count, MIN_STREAMED_ROWS, handful)
 
 
 def add_rows(f, stream, which, index, number):
     """Write how a vector of some rows enters running values."""
-    write_steps(f, stream.before)
+    emit_steps(f, stream.before)
     for each in stream.rows.folds:
-        f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
+        f.open[each], f.running[each] = f.lanes, fold_init_values(each, f.lanes)
     for ahead in range(number):
         f.indices[stream.rows.axis] = f.ahead(index, ahead)
-        write_steps(f, stream.rows.body)
+        emit_steps(f, stream.rows.body)
     for each in stream.rows.folds:
-        enter(f, stream, which, each, f.running.pop(each))
+        emit_stream_enter(f, stream, which, each, f.running.pop(each))
         del f.open[each]
 
 
-step_writers[Stream] = write_stream
+step_emitters[Stream] = emit_stream
 
 
 def check_stream(walk, stream):
@@ -700,28 +723,31 @@ step_checks[Stream] = check_stream
 def jammed_stream(stream, turns):
     """Return a stream whose folds are those of several turns of a loop around it."""
     before, [rows], after = (
-        jammed(steps, turns) for steps in (stream.before, [stream.rows], stream.after)
+        unroll_and_jam(steps, turns)
+        for steps in (stream.before, [stream.rows], stream.after)
     )
     return [stream._replace(before=before, rows=rows, after=after)]
 
 
-jammers[Stream] = jammed_stream
+unroll_and_jam_rules[Stream] = jammed_stream
 
 
-def write_begin(f, stream, which):
+def emit_begin(f, stream, which):
     """Write the first of the running values of a block, or of all."""
 
     def begin():
         for each in stream.rows.folds:
-            own_value(f, stream, which, each, *first_values(each, f.lanes))
+            own_value(f, stream, which, each, *fold_init_values(each, f.lanes))
 
     along_vectors(f, stream, begin)
 
 
-def enter(f, stream, which, fold, values):
+def emit_stream_enter(f, stream, which, fold, values):
     """Write how values enter the running ones of a block, or of all."""
     old = [own_value(f, stream, which, fold)]
-    own_value(f, stream, which, fold, *combined(f, fold, old, values, f.lanes))
+    own_value(
+        f, stream, which, fold, *emit_fold_combination(f, fold, old, values, f.lanes)
+    )
 
 
 def along_vectors(f, stream, body):
@@ -733,8 +759,8 @@ def along_vectors(f, stream, body):
 
     def write(first, step, count):
         if stream.parallel:
-            return write_part(f, first, step, count, turn)
-        return carry_folds(f, (), first, step, count, turn)
+            return emit_part(f, first, step, count, turn)
+        return emit_fold_loop(f, (), first, step, count, turn)
 
     f.vectors(stream.axis, stream.lanes, write)
 
@@ -746,5 +772,5 @@ def own_value(f, stream, which, fold, *value):
     key, dtype = (fold, which), fold.args[0].dtype
     with f.within_strips():
         if not value:
-            return read_own(f, key, dtype, place, size, f.lanes)
-        return write_own(f, key, dtype, place, size, value[0], f.lanes)
+            return emit_scratch_load(f, key, dtype, place, size, f.lanes)
+        return emit_scratch_store(f, key, dtype, place, size, value[0], f.lanes)

@@ -13,43 +13,43 @@ from typing import NamedTuple
 
 from minijax.jitting.compilation import backends
 from minijax.kernels.checker import step_checks
-from minijax.kernels.ir import Combine, Loop, Start, Store, runs
+from minijax.kernels.ir import FoldCombine, FoldInit, Loop, Store, is_scan
 from minijax.kernels.loop_nests import Node, loop_nest
-from minijax.llvm.codegen import module_text, step_writers, write_steps
-from minijax.llvm.instructions import LLVMFunction, pointer_to, type_in_memory
+from minijax.llvm.codegen import emit_steps, module_ir, step_emitters
+from minijax.llvm.instructions import FunctionBuilder, llvm_memory_type, pointer_type
 from minijax.llvm.targets import (
     TargetLibrary,
     current_target,
-    function_writer,
+    function_emitter,
     kernel_function,
-    schedule,
+    scheduler,
 )
-from minijax.llvm.vectors import from_memory
+from minijax.llvm.vectors import emit_widen
 from minijax.memory.allocator import PlannedProgram
 from minijax.vectorization.row_schedules import (
-    Keep,
+    RowStore,
     Stream,
-    beside_at_most,
+    annotate_loops,
+    cache_rows,
     far_bytes,
-    hold_rows,
-    with_marks,
-    with_row_ends,
-    with_streams,
-    with_strips,
-    with_vectors,
+    fission_row_loops,
+    max_jammed_streams,
+    stream_folds,
+    strip_mine,
+    vectorize_loops,
 )
 from minijax.vectorization.vector_functions import (
-    everything,
-    is_function,
+    emit_function_call,
+    is_function_call,
     is_loop,
-    widest,
-    write_function_call,
+    walk_nest,
+    widest_dtype,
 )
 
 # Transposition in square tiles: rows read in one direction and used in the other.
 
 
-def turned(f, kind, vectors):
+def emit_transpose(f, kind, vectors):
     """Write the transpose of a square of vectors; return their names.
 
     Squares are exchanged across the diagonal: of half the size, of a quarter, ...
@@ -68,10 +68,11 @@ def turned(f, kind, vectors):
     return vectors
 
 
-class Tile(NamedTuple):
+class TransposeTile(NamedTuple):
     """A step of a nest inside of a loop with vectors: a loop over `axis`, tile by tile.
 
-    The loads in `turned` lie in rows along `axis`, not along that of the vectors.
+    The loads in `emit_transpose` lie in rows along `axis`, not along that of the
+    vectors.
     """
 
     axis: int
@@ -79,7 +80,7 @@ class Tile(NamedTuple):
     turned: list
 
 
-def with_tiles(kernel, steps, target):
+def tile_transposes(kernel, steps, target):
     """Return the steps of a nest, with tiles where they help."""
     return [
         tiled(kernel, step, target) or step if is_loop(step) else step for step in steps
@@ -91,20 +92,22 @@ def tiled(kernel, loop, target):
 
     No number may go from one turn to another: the loops change places.
     """
-    steps = [*everything([loop])]
+    steps = [*walk_nest([loop])]
     body = [*dict.fromkeys(step for step in steps if not is_loop(step))]
     stores = [step for step in body if isinstance(step, Store)]
     if not all(isinstance(step, Node | Store) for step in body) or len(stores) != 1:
         return None
     if stores[0].update:
         return None
-    lanes = min(target.lanes(widest(loop)), target.registers)  # a register for each row
+    lanes = min(
+        target.lanes(widest_dtype(loop)), target.registers
+    )  # a register for each row
     axes = [axis for axis in stores[0].place.axes if kernel.sizes[axis] >= lanes]
     for along in [k for k in axes if stores[0].place.strides[k] == 1]:
         for across in axes:
             turned = [step for step in body if _is_turned(step, along, across)]
             if turned and lanes > 2:
-                nest = Loop(along, [Tile(across, body, turned)], (), lanes)
+                nest = Loop(along, [TransposeTile(across, body, turned)], (), lanes)
                 for axis in reversed(stores[0].place.axes):
                     if axis not in (along, across):
                         nest = loop._replace(axis=axis, body=[nest])
@@ -122,19 +125,19 @@ def _is_turned(step, along, across):
     return strides[across] == 1 and abs(strides[along]) > 1
 
 
-def write_tiles(f, tile):
-    """Write the tiles of a `Tile`; the last may not be full."""
+def emit_transpose_tiles(f, tile):
+    """Write the tiles of a `TransposeTile`; the last may not be full."""
     size, lanes = f.kernel.sizes[tile.axis], f.lanes
     body = [step for step in tile.body if step not in tile.turned]
 
     def write(index, live):
-        squares = [write_square(f, tile.axis, index, x, live) for x in tile.turned]
+        squares = [emit_square(f, tile.axis, index, x, live) for x in tile.turned]
 
         def turn(number, _):
             f.indices[tile.axis] = f.sum(index, number)
             for node, square in zip(tile.turned, squares):
-                f.names[node] = write_line(f, node, square, number)
-            write_steps(f, body)
+                f.names[node] = emit_line(f, node, square, number)
+            emit_steps(f, body)
             return []
 
         return f.turns(0, 1, live, [], turn)
@@ -144,11 +147,11 @@ def write_tiles(f, tile):
         write(size - size % lanes, size % lanes)
 
 
-def write_square(f, axis, index, node, live):
+def emit_square(f, axis, index, node, live):
     """Write what puts the columns of a tile into scratch memory, as rows."""
     parameter, place = node.detail[:2]
     f.indices[axis] = index
-    kind, start = type_in_memory(parameter.dtype), f.address(parameter, place)
+    kind, start = llvm_memory_type(parameter.dtype), f.address(parameter, place)
     square, stride = f.scratch(node, kind, f.lanes * f.lanes), f.along(place)
     if live == f.live == f.lanes:
         name, text = square_function(kind, f.lanes)
@@ -157,19 +160,19 @@ def write_square(f, axis, index, node, live):
         f.line(f"call void @{name}({pointers})")
         return square
 
-    write_edge(f, axis, index, node, live, square)
+    emit_edge(f, axis, index, node, live, square)
     return square
 
 
-def write_line(f, node, square, number):
+def emit_line(f, node, square, number):
     """Write the load of a line of a tile."""
     dtype = node.detail.parameter.dtype
-    kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
+    kind, at = llvm_memory_type(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
     line = f.load(kind, f.at(kind, square, at), f.lanes)
-    return from_memory(f, dtype, line, f.lanes)
+    return emit_widen(f, dtype, line, f.lanes)
 
 
-step_writers[Tile] = write_tiles
+step_emitters[TransposeTile] = emit_transpose_tiles
 
 
 def check_tile(walk, tile):
@@ -179,13 +182,13 @@ def check_tile(walk, tile):
     step_checks[Loop](walk, Loop(tile.axis, tile.body, ()))
 
 
-step_checks[Tile] = check_tile
+step_checks[TransposeTile] = check_tile
 
 
-def write_edge(f, axis, index, node, live, square):
+def emit_edge(f, axis, index, node, live, square):
     """Write the same for a tile that is not full, number by number."""
     parameter, place = node.detail[:2]
-    kind, along, first = type_in_memory(parameter.dtype), f.axis, f.indices[f.axis]
+    kind, along, first = llvm_memory_type(parameter.dtype), f.axis, f.indices[f.axis]
 
     def line(number, _):
         f.indices[axis] = f.sum(index, number)
@@ -209,13 +212,13 @@ def square_function(kind, lanes):
 
     Its arguments are the first number, the stride between rows, and the scratch memory.
     """
-    f, name, vectors = LLVMFunction(), f"transpose_{kind}_v{lanes}", []
+    f, name, vectors = FunctionBuilder(), f"transpose_{kind}_v{lanes}", []
     for lane in range(lanes):
         distance = f.emit(f"mul i64 %stride, {lane}", "a")
         vectors.append(f.load(kind, f.at(kind, "%x", distance), lanes))
-    for number, x in enumerate(turned(f, kind, vectors)):
+    for number, x in enumerate(emit_transpose(f, kind, vectors)):
         f.store(kind, x, f.at(kind, "%square", number * lanes), lanes)
-    pointer = pointer_to(kind)
+    pointer = pointer_type(kind)
     ends = (f"{pointer} noalias readonly", "%x"), (f"{pointer} noalias", "%square")
     params = ends[0], ("i64", "%stride"), ends[1]
     return name, f.definition(name, params, "nounwind noinline")
@@ -224,7 +227,7 @@ def square_function(kind, lanes):
 # Register blocking: rows of folds side by side, where a load serves all of them.
 
 
-def with_blocks(kernel, steps, target):
+def register_block(kernel, steps, target):
     """Return the steps of a nest with loops whose turns are done side by side."""
     return [
         blocked_rows(kernel, step, target) if is_loop(step) else step for step in steps
@@ -236,10 +239,14 @@ def blocked_rows(kernel, loop, target):
     count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
         return loop._replace(together=count)
-    return loop._replace(body=with_blocks(kernel, loop.body, target))
+    return loop._replace(body=register_block(kernel, loop.body, target))
 
 
-SHORT, FEW, SIMPLE = 4, 4, 32  # vectors in a row, rows side by side, steps of a row
+MAX_BLOCK_VECTORS, MAX_BLOCK_ROWS, MAX_BLOCK_STEPS = (
+    4,
+    4,
+    32,
+)  # vectors in a row, rows side by side, steps of a row
 
 
 def short_rows(kernel, loop, target):
@@ -251,29 +258,34 @@ def short_rows(kernel, loop, target):
     inner = [step for step in loop.body if is_loop(step)]
     steps = [step for each in (loop, *inner) for step in each.body]
     steps = [step for step in steps if not any(step is each for each in inner)]
-    plain = len(steps) <= SIMPLE and all(map(may_be_beside, steps))
+    plain = len(steps) <= MAX_BLOCK_STEPS and all(map(may_be_beside, steps))
     folds = [fold for each in inner for fold in each.folds]
     long = len(inner) > 1 or any(fold.detail.how in ("max", "min") for fold in folds)
     if loop.lanes or loop.folds or not (folds and plain and long):
         return 0
     if not all(each.lanes for each in inner):
         return 0
-    lengths = [kernel.sizes[x.axis] / target.lanes(widest(x)) for x in inner]
-    return FEW if max(lengths) <= SHORT and kernel.sizes[loop.axis] >= FEW else 0
+    lengths = [kernel.sizes[x.axis] / target.lanes(widest_dtype(x)) for x in inner]
+    return (
+        MAX_BLOCK_ROWS
+        if max(lengths) <= MAX_BLOCK_VECTORS
+        and kernel.sizes[loop.axis] >= MAX_BLOCK_ROWS
+        else 0
+    )
 
 
 def may_be_beside(step):
     """Return whether a step is one that turns of a loop may do side by side."""
-    fold, update = getattr(step, "fold", None), getattr(step, "update", None)
-    known = isinstance(step, Node | Store | Start | Combine | Keep)
-    return known and not update and not (fold and runs(fold))
+    fold, update = getattr(step, "fold_node", None), getattr(step, "update", None)
+    known = isinstance(step, Node | Store | FoldInit | FoldCombine | RowStore)
+    return known and not update and not (fold and is_scan(fold))
 
 
 def rows_together(kernel, loop, target):
     """Return how many turns of a loop share loads, and find room in registers."""
     strips = [x.strip for x in loop.body if is_loop(x) and x.strip]
     across, rows = folded_inside(loop := without_strips(loop))
-    if rows is None or not rows.folds or not is_plain([loop, across, rows]):
+    if rows is None or not rows.folds or not is_perfect_nest([loop, across, rows]):
         return 0
     loads = [s for s in rows.body if isinstance(s, Node) and s.op == "load"]
     axis, along = loop.axis, across.axis
@@ -281,11 +293,13 @@ def rows_together(kernel, loop, target):
     own = [fold for fold in rows.folds if axis in fold.level]
     if not shared or not own:
         return 0
-    vectors = -(-across.lanes // target.lanes(widest(rows)))
+    vectors = -(-across.lanes // target.lanes(widest_dtype(rows)))
     room, size = target.registers // 2 // (vectors * len(own)), kernel.sizes[axis]
     if isinstance(across, Stream):  # whose running values are in memory
-        row = min([kernel.sizes[along], *strips]) * widest(rows).itemsize * len(own)
-        room = min(beside_at_most(target), far_bytes(target) // 2 // row)
+        row = (
+            min([kernel.sizes[along], *strips]) * widest_dtype(rows).itemsize * len(own)
+        )
+        room = min(max_jammed_streams(target), far_bytes(target) // 2 // row)
     return min(room, size)
 
 
@@ -317,37 +331,40 @@ def steps_in(loop):
     return [*loop.before, *loop.after] if isinstance(loop, Stream) else loop.body
 
 
-def is_plain(nest):
+def is_perfect_nest(nest):
     """Return whether loops, each in the one before, hold only steps that are cheap."""
     steps = [step for loop in nest for step in steps_in(loop)]
     steps = [step for step in steps if not any(step is loop for loop in nest)]
     stores = [step for step in steps if isinstance(step, Store)]
     return (
-        all(isinstance(step, Node | Store | Start | Combine | Keep) for step in steps)
-        and not any(map(runs, nest[-1].folds))
+        all(
+            isinstance(step, Node | Store | FoldInit | FoldCombine | RowStore)
+            for step in steps
+        )
+        and not any(map(is_scan, nest[-1].folds))
         and not any(store.update for store in stores)
-        and not any(map(is_function, nest[-1].body))
+        and not any(map(is_function_call, nest[-1].body))
     )
 
 
 # The order of schedules on a processor with vectors: from nest to nest.
 
 # Functions of a kernel, the steps of its nest, and a target, which return other steps.
-PASSES = (
-    with_tiles, with_vectors, hold_rows, with_row_ends, with_strips, with_streams,
-    with_blocks, with_marks,
+SCHEDULE_PASSES = (
+    tile_transposes, vectorize_loops, cache_rows, fission_row_loops, strip_mine,
+    stream_folds, register_block, annotate_loops,
 )  # fmt: skip
 
 
-def vector_nest(kernel, target, passes=None):
+def schedule_nest(kernel, target, passes=None):
     """Return the steps of a kernel as a target does them best."""
     steps = loop_nest(kernel)
-    for change in PASSES if passes is None else passes:
+    for change in SCHEDULE_PASSES if passes is None else passes:
         steps = change(kernel, steps, target)
     return steps
 
 
-schedule.value, function_writer.value = vector_nest, write_function_call
+scheduler.value, function_emitter.value = schedule_nest, emit_function_call
 
 
 # Programs run step by step in planned memory, by kernels with vectors.
@@ -360,7 +377,7 @@ class VectorProgram(PlannedProgram):
         """Return functions of the buffers' memory, by the labels of the kernels."""
         target = current_target()
         functions = [kernel_function(k, label, target) for label, k in kernels.items()]
-        self.text = module_text(functions)
+        self.text = module_ir(functions)
         self.library = TargetLibrary(self.text, target)
         return {label: self.called(label, kernel) for label, kernel in kernels.items()}
 

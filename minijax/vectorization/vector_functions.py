@@ -4,43 +4,50 @@
 # edit the chapter, not this file.
 
 from minijax.elementary_functions import real_functions as elementary
-from minijax.kernels.ir import Combine, Loop, Store, apart, runs, scalar_ops
-from minijax.kernels.loop_nests import Node, needed
+from minijax.kernels.ir import (
+    FoldCombine,
+    Loop,
+    Store,
+    is_scan,
+    scalar_ops,
+    stores_are_disjoint,
+)
+from minijax.kernels.loop_nests import Node, backward_slice
 from minijax.llvm.instructions import (
-    CALLED_ONLY,
-    LLVMFunction,
-    made_of_instructions,
-    number_text,
+    NOINLINE,
+    FunctionBuilder,
+    cached_until_redefined,
+    llvm_constant,
+    llvm_type,
     splat,
-    type_of,
     vector_type,
 )
 
 # Elementary functions of vectors: the text of functions that callers contain.
 
 
-def write_nodes(f, nodes, names, lanes):
+def emit_nodes(f, nodes, names, lanes):
     """Write the nodes of a function, and note what they are called in `names`."""
     for node in nodes:
         args = [names[arg] for arg in node.args]
         if node.op == "constant":
-            literal = number_text(node.detail)
-            names[node] = splat(type_of(node.dtype), literal, lanes)
+            literal = llvm_constant(node.detail)
+            names[node] = splat(llvm_type(node.dtype), literal, lanes)
         else:
             dtype = node.args[-1].dtype
             names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
 
 
-def write_function_call(f, op, args, dtype, lanes):
+def emit_function_call(f, op, args, dtype, lanes):
     """Write the call of an elementary function; return None where there is none."""
-    found = elementary.function(op, dtype)
+    found = elementary.scalar_function(op, dtype)
     if found is None:
         return None
-    name, kind = function_name(found, lanes), vector_type(type_of(dtype), lanes)
+    name, kind = function_name(found, lanes), vector_type(llvm_type(dtype), lanes)
     f.needed |= function_texts(found, lanes)
     if lanes and found.rare:
-        args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
-    how = CALLED_ONLY if lanes and f.is_tail() else ""
+        args = [_harmless(f, llvm_type(dtype), arg, lanes) for arg in args]
+    how = NOINLINE if lanes and f.is_tail() else ""
     return f.call(kind, name, *[(kind, arg) for arg in args], own=True, how=how)
 
 
@@ -49,12 +56,12 @@ def function_name(function, lanes):
     return f"{function.label}_v{lanes}" if lanes else function.label
 
 
-@made_of_instructions
+@cached_until_redefined
 def function_texts(function, lanes):
     """Return the texts of an elementary function and of what it needs, by names."""
-    f = LLVMFunction()
+    f = FunctionBuilder()
     names = {node: f"%x{node.detail}" for node in function.args}
-    write_nodes(f, function.nodes, names, lanes)
+    emit_nodes(f, function.nodes, names, lanes)
     result, label = names[function.result], function_name(function, lanes)
     if function.rare:
         result = _write_rare(f, function, names, lanes)
@@ -64,7 +71,7 @@ def function_texts(function, lanes):
 
 def _kind_of(node, lanes):
     """Return LLVM's type of so many of a node's numbers at once."""
-    return vector_type(type_of(node.dtype), lanes)
+    return vector_type(llvm_type(node.dtype), lanes)
 
 
 def _harmless(f, kind, x, lanes):
@@ -106,7 +113,7 @@ def _texts_one_by_one(function, lanes):
     """
     if not lanes:
         return {}
-    f, kind = LLVMFunction(), _kind_of(function.result, 0)
+    f, kind = FunctionBuilder(), _kind_of(function.result, 0)
     label, vector = f"{function_name(function, lanes)}_rare", vector_type(kind, lanes)
 
     def body(lane, names):
@@ -124,11 +131,11 @@ def _texts_one_by_one(function, lanes):
 
 def _rare_texts(function):
     """Return the function that is right for rare numbers, and takes one at a time."""
-    f, names = LLVMFunction(), {node: f"%x{node.detail}" for node in function.args}
+    f, names = FunctionBuilder(), {node: f"%x{node.detail}" for node in function.args}
     rare, label = function.rare, f"{function.label}_rare"
-    kept = needed([rare.result])
+    kept = backward_slice([rare.result])
     nodes = [node for node in (*function.nodes, *rare.nodes) if node in kept]
-    write_nodes(f, nodes, names, 0)
+    emit_nodes(f, nodes, names, 0)
     text = _definition(f, function, label, 0, names[rare.result], "noinline")
     return f.needed | {label: text}
 
@@ -154,9 +161,9 @@ def load_cost(node, axis, lanes):
     return 4 * stride - 3 if 1 < stride <= 4 else 3 * lanes
 
 
-def is_turn(step):
+def is_fold_combine(step):
     """Return whether in this step a number enters a running fold."""
-    return isinstance(step, Combine) and runs(step.fold)
+    return isinstance(step, FoldCombine) and is_scan(step.fold)
 
 
 def is_loop(step):
@@ -164,24 +171,24 @@ def is_loop(step):
     return isinstance(step, Loop)
 
 
-def everything(steps):
+def walk_nest(steps):
     """Yield the steps of a nest, those inside of loops too."""
     for step in steps:
         yield step
         if is_loop(step):
-            yield from everything(step.body)
+            yield from walk_nest(step.body)
 
 
-def may_have_lanes(loop):
+def is_vectorizable(loop):
     """Return whether the turns of a loop may be done at once.
 
     No fold may run along it, and no two lanes may meet in a place that is computed.
     """
     inner = [step for step in loop.body if isinstance(step, Store)]
-    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
+    stores = [step for step in walk_nest(loop.body) if isinstance(step, Store)]
     meet = [step for step in stores if step.update and not step.update.distinct]
-    own = all(step in inner and apart(step, loop.axis) for step in meet)
-    return own and not any(map(runs, loop.folds))
+    own = all(step in inner and stores_are_disjoint(step, loop.axis) for step in meet)
+    return own and not any(map(is_scan, loop.folds))
 
 
 def leaps(step, axis):
@@ -192,34 +199,35 @@ def leaps(step, axis):
     return loads and abs(step.detail.place.strides[axis]) > 1
 
 
-def is_short(kernel, loop, beside=1):
+def is_unrollable(kernel, loop, beside=1):
     """Return whether the turns of a loop may stand in the text one after the other.
 
     Each of its steps may have to be written several times `beside` itself.
     """
-    steps = length(kernel, [loop])
+    steps = vector_trip_count(kernel, [loop])
     return kernel.sizes[loop.axis] <= 16 and steps <= 64 and steps * beside <= 256
 
 
-def length(kernel, steps):
+def vector_trip_count(kernel, steps):
     """Return how many steps are done, if each vector is one."""
     return sum(
-        (1 if step.lanes else kernel.sizes[step.axis]) * length(kernel, step.body)
+        (1 if step.lanes else kernel.sizes[step.axis])
+        * vector_trip_count(kernel, step.body)
         if is_loop(step)
         else 1
         for step in steps
     )
 
 
-def is_function(step):
+def is_function_call(step):
     """Return whether a step is a node that takes as long as many others."""
     row = scalar_ops.get(step.op) if isinstance(step, Node) else None
     return row is not None and row.cost == "transcendentals"
 
 
-def widest(loop):
+def widest_dtype(loop):
     """Return the dtype of the longest numbers that a loop computes with."""
-    steps = [*everything(loop.body)]
+    steps = [*walk_nest(loop.body)]
     nodes = [step for step in steps if isinstance(step, Node)]
     nodes += [step.node for step in steps if isinstance(step, Store)]
     nodes += [fold.args[0] for fold in loop.folds]
@@ -227,7 +235,7 @@ def widest(loop):
     return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)
 
 
-def lanes_for(kernel, loop, target):
+def vector_lanes(kernel, loop, target):
     """Return how many numbers the vectors of a loop hold.
 
     Where there is little to do for each of them, several registers stand for a vector:
@@ -235,14 +243,19 @@ def lanes_for(kernel, loop, target):
     neighbours, and that enter running folds, keep it busy without. So do functions,
     but not if each turn of a loop inside goes to another row for its numbers.
     """
-    size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
+    size, lanes = kernel.sizes[loop.axis], target.lanes(widest_dtype(loop))
     if size <= lanes:
         return size
-    steps = [*everything(loop.body)]
-    functions, rows = any(map(is_function, steps)), functions_of_rows(loop)
+    steps = [*walk_nest(loop.body)]
+    functions, rows = any(map(is_function_call, steps)), functions_of_rows(loop)
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if folds and (rows or not functions) and not (
-        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
+    if (
+        folds
+        and (rows or not functions)
+        and not (
+            any(map(is_fold_combine, steps))
+            and any(leaps(step, loop.axis) for step in steps)
+        )
     ):
         most = min((target.registers // 8 if functions else 4) * lanes, size)
         while 2 * lanes <= most:
@@ -254,7 +267,7 @@ def functions_of_rows(loop):
     """Return whether a loop in a loop has functions, and reads a row in each turn."""
     inner = [step for step in loop.body if is_loop(step)]
     return any(
-        any(map(is_function, each.body))
+        any(map(is_function_call, each.body))
         and any(leaps(step, each.axis) for step in each.body)
         for each in inner
     )

@@ -9,19 +9,19 @@ from minijax.elementary_functions import real_functions as elementary
 from minijax.kernels.ir import Loop, Store
 from minijax.kernels.loop_nests import Node
 from minijax.vectorization.vector_functions import (
-    is_turn,
-    lanes_for,
+    is_fold_combine,
+    is_vectorizable,
     load_cost,
-    may_have_lanes,
     store_cost,
-    widest,
+    vector_lanes,
+    widest_dtype,
 )
 
 WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
 LEVEL = 2  # what it takes to fold one half of a vector's lanes with the other
 
 
-def cost(step, axis, lanes=1):
+def step_cost(step, axis, lanes=1):
     """Return what a step costs; the unit is a load of neighbours.
 
     Args:
@@ -31,13 +31,13 @@ def cost(step, axis, lanes=1):
     """
     if isinstance(step, Store):
         return store_cost(step, axis, lanes)
-    if is_turn(step) and axis is None:
+    if is_fold_combine(step) and axis is None:
         return WAIT
     if not isinstance(step, Node) or step.op in ("constant", "index"):
         return 0.25
     if step.op == "load":
         return load_cost(step, axis, lanes)
-    function = elementary.function(step.op, step.args[-1].dtype)
+    function = elementary.scalar_function(step.op, step.args[-1].dtype)
     return 0.5 * (function.operations if function else 1)
 
 
@@ -46,12 +46,12 @@ def cost_at_once(kernel, steps, axis, lanes):
     return sum(
         kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
         if isinstance(step, Loop)
-        else cost(step, axis, lanes)
+        else step_cost(step, axis, lanes)
         for step in steps
     )
 
 
-def cheapest(kernel, loop, target):
+def best_vectorization(kernel, loop, target):
     """Return the cost of a loop, and the loop with vectors where they are best.
 
     Either it has vectors itself, or the loops in its body may.
@@ -60,17 +60,17 @@ def cheapest(kernel, loop, target):
     if size == 0:
         return 0, loop
     pairs = [
-        cheapest(kernel, step, target)
+        best_vectorization(kernel, step, target)
         if isinstance(step, Loop)
-        else (cost(step, None), step)
+        else (step_cost(step, None), step)
         for step in loop.body
     ]
     inside = size * sum(price for price, _ in pairs)
-    lanes = lanes_for(kernel, loop, target)
-    registers = max(1, lanes // target.lanes(widest(loop)))
+    lanes = vector_lanes(kernel, loop, target)
+    registers = max(1, lanes // target.lanes(widest_dtype(loop)))
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
     wide += len(loop.folds) * LEVEL * math.log2(lanes)
-    if size > 1 and wide < inside and may_have_lanes(loop):
+    if size > 1 and wide < inside and is_vectorizable(loop):
         return wide, loop._replace(lanes=lanes)
     return inside, loop._replace(body=[step for _, step in pairs])

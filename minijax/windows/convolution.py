@@ -13,61 +13,64 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import primitive_rules, shape_rules, typeof
+from minijax.arrays.array import def_shape_and_impl, shape_rules, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import (
-    as_integer,
-    integers,
+    canonicalize_int_tuple,
+    operator_index,
     refuse_sharding,
-    sizes,
-    wide,
-    without,
+    remove_axes,
+    sizes_of_axes,
+    sum_accumulator_dtype,
 )
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import jvp_rules, partials_rule
+from minijax.forward_mode.jvp import jvp_rules, partial_derivatives_rule
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
-from minijax.kernels.builder import everywhere, permuted
+from minijax.kernels.builder import broadcast_scalar_view, transpose_view
 from minijax.kernels.lowering import kernel_rules
 from minijax.lax.arithmetic import astype
 from minijax.lax.reductions import Precision
-from minijax.matmul.lowering import in_memory
+from minijax.matmul.lowering import materialize
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import transposes
+from minijax.reverse_mode.backward_pass import deftranspose
 from minijax.typing import ArrayLike
 from minijax.windows.convolution_tiles import (
     fold_windows,
     groups_first,
-    in_order,
-    multiply_taps,
-    suits_tiles,
+    is_tiled_conv_profitable,
+    lower_tiled_conv,
+    permute_to_out_spec,
 )
 from minijax.windows.geometry import (
     ConvDimensionNumbers,
     conv_dimension_numbers,
-    convolution_shape,
-    convolution_sliding,
-    dilated,
-    exchanged,
-    in_groups,
-    integers_or,
-    lengths,
-    merge_axis,
-    merge_inside,
-    move_groups,
+    conv_shape_rule,
+    conv_window,
+    dilate_dim,
+    dilated_lengths,
+    int_tuple_or_default,
+    merge_bdim_into_groups,
+    move_feature_groups,
+    pad_and_dilate,
     padtype_to_pads,
     phases_of,
-    split_axis,
-    spread,
+    reshape_axis_into,
+    reshape_axis_out_of,
+    split_feature_groups,
+    swap_first_two,
 )
 
 # Convolution: windows of an array, each multiplied by the same numbers and summed.
 
 
-def windows_of(xp, x, sliding, fill=0):
+def sliding_window_view(xp, x, sliding, fill=0):
     """Return a view of all windows: the axes that count them, then those within."""
-    shape, x = (*sliding.counts(x.shape), *sliding.sizes), spread(xp, x, sliding, fill)
+    shape, x = (
+        (*sliding.counts(x.shape), *sliding.sizes),
+        pad_and_dilate(xp, x, sliding, fill),
+    )
     between = [a * b for a, b in zip(x.strides, sliding.strides)]
     inside = [a * b for a, b in zip(x.strides, sliding.window_dilation)]
     return xp.lib.stride_tricks.as_strided(x, shape, (*between, *inside))
@@ -76,14 +79,18 @@ def windows_of(xp, x, sliding, fill=0):
 def _convolved(xp, lhs, rhs, **params):
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = params["feature_group_count"] * params["batch_group_count"]
-    sliding = convolution_sliding(lhs, rhs, params)
-    dtype = wide(params["preferred_element_type"] or lhs.dtype)
+    sliding = conv_window(lhs, rhs, params)
+    dtype = sum_accumulator_dtype(params["preferred_element_type"] or lhs.dtype)
     split = int(params["feature_group_count"] > 1)
-    x = in_groups(lhs.astype(dtype, copy=False).transpose(lhs_spec), split, groups)
-    w = in_groups(rhs.astype(dtype, copy=False).transpose(rhs_spec), 0, groups)
-    sums = _products(xp, windows_of(xp, x, sliding.behind(3)), w)
+    x = split_feature_groups(
+        lhs.astype(dtype, copy=False).transpose(lhs_spec), split, groups
+    )
+    w = split_feature_groups(
+        rhs.astype(dtype, copy=False).transpose(rhs_spec), 0, groups
+    )
+    sums = _products(xp, sliding_window_view(xp, x, sliding.behind(3)), w)
     order = (1, 0, sums.ndim - 1, *range(2, sums.ndim - 1))
-    batch, _, width, *space = sizes(sums.shape, order)
+    batch, _, width, *space = sizes_of_axes(sums.shape, order)
     result = sums.transpose(order).reshape((batch, groups * width, *space))
     return result.transpose(np.argsort(out_spec))
 
@@ -99,7 +106,7 @@ def _products(xp, windows, w):
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
-primitive_rules(conv_general_dilated_p, convolution_shape, _convolved)
+def_shape_and_impl(conv_general_dilated_p, conv_shape_rule, _convolved)
 
 
 def conv_general_dilated(
@@ -145,9 +152,9 @@ def conv_general_dilated(
     refuse_sharding("conv_general_dilated", out_sharding)
     avals, ones = (typeof(lhs), typeof(rhs)), (1,) * (typeof(rhs).ndim - 2)
     numbers = conv_dimension_numbers(avals[0].shape, avals[1].shape, dimension_numbers)
-    numbers = ConvDimensionNumbers(*map(integers, numbers))
-    dilations = [integers_or(x, ones) for x in (lhs_dilation, rhs_dilation)]
-    strides = integers(window_strides)
+    numbers = ConvDimensionNumbers(*map(canonicalize_int_tuple, numbers))
+    dilations = [int_tuple_or_default(x, ones) for x in (lhs_dilation, rhs_dilation)]
+    strides = canonicalize_int_tuple(window_strides)
     padding = _pads(avals, numbers, strides, padding, dilations)
     if preferred_element_type is not None:
         preferred_element_type = canonicalize_dtype(preferred_element_type)
@@ -159,8 +166,8 @@ def conv_general_dilated(
         lhs_dilation=dilations[0],
         rhs_dilation=dilations[1],
         dimension_numbers=numbers,
-        feature_group_count=as_integer(feature_group_count, "feature_group_count"),
-        batch_group_count=as_integer(batch_group_count, "batch_group_count"),
+        feature_group_count=operator_index(feature_group_count, "feature_group_count"),
+        batch_group_count=operator_index(batch_group_count, "batch_group_count"),
         precision=_precisions(precision),
         preferred_element_type=preferred_element_type,
         out_sharding=None,
@@ -170,7 +177,10 @@ def conv_general_dilated(
 
 def _pads(avals, numbers, strides, padding, dilations):
     (lhs, rhs), (lhs_spec, rhs_spec, _) = avals, numbers
-    space, window = sizes(lhs.shape, lhs_spec[2:]), sizes(rhs.shape, rhs_spec[2:])
+    space, window = (
+        sizes_of_axes(lhs.shape, lhs_spec[2:]),
+        sizes_of_axes(rhs.shape, rhs_spec[2:]),
+    )
     if not isinstance(padding, str):
         return _pairs(padding)
     if max(dilations[0], default=1) > 1:
@@ -183,13 +193,13 @@ def _pads(avals, numbers, strides, padding, dilations):
             "conv_general_dilated: window and window_strides must have the same number "
             f"of dimensions, but got {len(window)} and {len(strides)}."
         )
-    wide_window = [*map(dilated, window, dilations[1])]
+    wide_window = [*map(dilate_dim, window, dilations[1])]
     return tuple(padtype_to_pads(space, wide_window, strides, padding))
 
 
 def _pairs(padding):
     try:
-        return tuple(integers((low, high)) for low, high in padding)
+        return tuple(canonicalize_int_tuple((low, high)) for low, high in padding)
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence "
@@ -218,7 +228,7 @@ def _by_rhs(w_dot, z, lhs, rhs, **params):
     return conv_general_dilated_p.bind(lhs, w_dot, **params)[0]
 
 
-jvp_rules[conv_general_dilated_p] = partials_rule(
+jvp_rules[conv_general_dilated_p] = partial_derivatives_rule(
     conv_general_dilated_p, _by_lhs, _by_rhs
 )
 
@@ -227,17 +237,17 @@ def transpose_lhs(ct, lhs, rhs, **params):
     """Return the cotangent of the array: that of the result, by reversed windows."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = params["feature_group_count"] * params["batch_group_count"]
-    sliding = convolution_sliding(lhs.aval, typeof(rhs), params)
-    space = lengths(sliding, sizes(lhs.aval.shape, lhs_spec[2:]))
+    sliding = conv_window(lhs.aval, typeof(rhs), params)
+    space = dilated_lengths(sliding, sizes_of_axes(lhs.aval.shape, lhs_spec[2:]))
     padding = [(w - low - 1, n + low - out) for n, w, out, (low, _) in space]
-    back = lax.rev(move_groups(rhs, groups, *rhs_spec[:2]), rhs_spec[2:])
-    numbers = ConvDimensionNumbers(out_spec, exchanged(rhs_spec), lhs_spec)
+    back = lax.rev(move_feature_groups(rhs, groups, *rhs_spec[:2]), rhs_spec[2:])
+    numbers = ConvDimensionNumbers(out_spec, swap_first_two(rhs_spec), lhs_spec)
     changed = {"window_strides": sliding.base_dilation, "lhs_dilation": sliding.strides}
     changed |= {"padding": tuple(padding), "dimension_numbers": numbers}
     changed |= {"feature_group_count": groups, "batch_group_count": 1}
     found = bind_like(params, ct, back, **changed)
     if params["batch_group_count"] > 1:
-        found = move_groups(found, groups, lhs_spec[1], lhs_spec[0])
+        found = move_feature_groups(found, groups, lhs_spec[1], lhs_spec[0])
     return astype(found, lhs.aval.dtype)
 
 
@@ -245,9 +255,9 @@ def transpose_rhs(ct, lhs, rhs, **params):
     """Return the cotangent of the window: the array, by windows as large as `ct`."""
     if 0 in typeof(ct).shape:
         return lax.full(rhs.aval.shape, 0, rhs.aval.dtype)
-    lhs_spec, rhs_spec, out_spec = map(exchanged, params["dimension_numbers"])
-    sliding = convolution_sliding(typeof(lhs), rhs.aval, params)
-    space = lengths(sliding, sizes(typeof(lhs).shape, lhs_spec[2:]))
+    lhs_spec, rhs_spec, out_spec = map(swap_first_two, params["dimension_numbers"])
+    sliding = conv_window(typeof(lhs), rhs.aval, params)
+    space = dilated_lengths(sliding, sizes_of_axes(typeof(lhs).shape, lhs_spec[2:]))
     padding = [(low, out - n + w - low - 1) for n, w, out, (low, _) in space]
     numbers = ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec)
     changed = {"window_strides": sliding.window_dilation}
@@ -265,7 +275,7 @@ def bind_like(params, lhs, rhs, **changed):
     return conv_general_dilated_p.bind(lhs, rhs, **{**params, **changed})[0]
 
 
-transposes(conv_general_dilated_p, transpose_lhs, transpose_rhs, bilinear=True)
+deftranspose(conv_general_dilated_p, transpose_lhs, transpose_rhs, bilinear=True)
 
 
 def batch_convolution(axis, args, dims, **params):
@@ -279,27 +289,32 @@ def batch_convolution(axis, args, dims, **params):
     if rhs_dim is None:
         place = out_spec[0]
         groups = params["batch_group_count"]
-        lhs = merge_inside(lhs, lhs_dim, lhs_spec[0], groups)
+        lhs = merge_bdim_into_groups(lhs, lhs_dim, lhs_spec[0], groups)
     elif lhs_dim is None:
         groups = params[grouped[0]] if grouped else 1
-        rhs, place = merge_inside(rhs, rhs_dim, rhs_spec[0], groups), out_spec[1]
+        rhs, place = (
+            merge_bdim_into_groups(rhs, rhs_dim, rhs_spec[0], groups),
+            out_spec[1],
+        )
     else:
         kind = grouped[0] if grouped else kinds[0]
-        lhs = merge_axis(lhs, lhs_dim, lhs_spec[kind == kinds[0]])
-        rhs, place = merge_axis(rhs, rhs_dim, rhs_spec[0]), out_spec[1]
+        lhs = reshape_axis_into(lhs, lhs_dim, lhs_spec[kind == kinds[0]])
+        rhs, place = reshape_axis_into(rhs, rhs_dim, rhs_spec[0]), out_spec[1]
         params, groups = {**params, kind: params[kind] * axis.size}, 1
     [out] = conv_general_dilated_p.bind(lhs, rhs, **params)
     if rhs_dim is None or groups == 1:
-        return [split_axis(out, place, axis.size)], [place]
-    out = split_axis(split_axis(out, place, groups), place + 1, axis.size)
-    return [merge_axis(out, place, place + 1)], [place]
+        return [reshape_axis_out_of(out, place, axis.size)], [place]
+    out = reshape_axis_out_of(
+        reshape_axis_out_of(out, place, groups), place + 1, axis.size
+    )
+    return [reshape_axis_into(out, place, place + 1)], [place]
 
 
 def _no_results(args, dims, params):
     """Return the results for a batch of no examples: there is nothing to convolve."""
     avals = [typeof(x) for x in args]
     each = [
-        aval if dim is None else aval.update(shape=without(aval.shape, (dim,)))
+        aval if dim is None else aval.update(shape=remove_axes(aval.shape, (dim,)))
         for aval, dim in zip(avals, dims)
     ]
     [out] = shape_rules[conv_general_dilated_p](*each, **params)
@@ -326,19 +341,22 @@ python_rules[conv_general_dilated_p] = write_evaluation
 def lower_convolution(lowering, eqn, lhs, rhs):
     """Add the steps of a convolution; return the view of its result."""
     [var], params, numbers = eqn.outvars, eqn.params, eqn.params["dimension_numbers"]
-    sliding, dtype = convolution_sliding(lhs, rhs, params), wide(var.aval.dtype)
+    sliding, dtype = (
+        conv_window(lhs, rhs, params),
+        sum_accumulator_dtype(var.aval.dtype),
+    )
     groups = params["feature_group_count"] * params["batch_group_count"]
     split = int(params["feature_group_count"] > 1)
-    x = permuted(in_memory(lowering, lhs, lhs.dtype), numbers.lhs_spec)
+    x = transpose_view(materialize(lowering, lhs, lhs.dtype), numbers.lhs_spec)
     x = groups_first(x, split, groups)
-    w = groups_first(permuted(rhs, numbers.rhs_spec), 0, groups)
-    if suits_tiles(x, w, var.aval, dtype):
-        found = multiply_taps(lowering, sliding, x, w, dtype)
-        return [in_order(lowering, found, numbers.out_spec, var.aval)]
+    w = groups_first(transpose_view(rhs, numbers.rhs_spec), 0, groups)
+    if is_tiled_conv_profitable(x, w, var.aval, dtype):
+        found = lower_tiled_conv(lowering, sliding, x, w, dtype)
+        return [permute_to_out_spec(lowering, found, numbers.out_spec, var.aval)]
     if not var.aval.size:
-        return [everywhere(var.aval.dtype.type(0), var.aval.shape)]
+        return [broadcast_scalar_view(var.aval.dtype.type(0), var.aval.shape)]
     out = lowering.allocate(var.aval)
-    y = groups_first(permuted(out, numbers.out_spec), 1, groups)
+    y = groups_first(transpose_view(out, numbers.out_spec), 1, groups)
     for phases in phases_of(sliding, x.shape[3:]):
         fold_windows(lowering, phases, x, w, y, dtype)
     return [out]

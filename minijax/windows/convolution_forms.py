@@ -15,7 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import check_rank, integers, sizes
+from minijax.arrays.numerics import canonicalize_int_tuple, check_rank, sizes_of_axes
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.numpy.operands import as_array
@@ -25,9 +25,9 @@ from minijax.windows.fft import _check_mode, _conjugated, _pads_of, _slid
 from minijax.windows.geometry import (
     conv_dimension_numbers,
     conv_transpose_padding,
-    dilated,
-    exchanged,
-    integers_or,
+    dilate_dim,
+    int_tuple_or_default,
+    swap_first_two,
 )
 
 # Convolutions with other arguments: transposed ones, patches, local windows.
@@ -102,9 +102,9 @@ def conv_transpose(
         raise ValueError("No 4+ dimensional dimension_number defaults.")
     shapes = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(*shapes, dimension_numbers)
-    window = sizes(typeof(rhs).shape, numbers.rhs_spec[2:])
-    gaps = integers_or(rhs_dilation, (1,) * (ndim - 2))
-    widths = [*map(dilated, window, gaps)]
+    window = sizes_of_axes(typeof(rhs).shape, numbers.rhs_spec[2:])
+    gaps = int_tuple_or_default(rhs_dilation, (1,) * (ndim - 2))
+    widths = [*map(dilate_dim, window, gaps)]
     if isinstance(padding, str):
         pairs = zip(widths, strides)
         padding = [conv_transpose_padding(*pair, padding) for pair in pairs]
@@ -114,7 +114,7 @@ def conv_transpose(
     if transpose_kernel:
         rhs = lax.rev(rhs, numbers.rhs_spec[2:])
         order = np.arange(ndim)
-        order[[*numbers.rhs_spec[:2]]] = exchanged(numbers.rhs_spec)[:2]
+        order[[*numbers.rhs_spec[:2]]] = swap_first_two(numbers.rhs_spec)[:2]
         rhs = lax.transpose(rhs, order.tolist())
     return conv_general_dilated(
         lhs,
@@ -150,7 +150,7 @@ def conv_general_dilated_patches(
 
     Reference: ``jax.lax.conv_general_dilated_patches``.
     """
-    filter_shape, aval = integers(filter_shape, "Shapes"), typeof(lhs)
+    filter_shape, aval = canonicalize_int_tuple(filter_shape, "Shapes"), typeof(lhs)
     dtype = canonicalize_dtype(preferred_element_type or aval.dtype)
     shape = (1, 1, *filter_shape)
     numbers = conv_dimension_numbers(aval.shape, shape, dimension_numbers)

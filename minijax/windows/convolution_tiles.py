@@ -15,34 +15,39 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.dtypes import short_name
+from minijax.arrays.dtypes import short_dtype_name
 from minijax.jitting.stages import FLOPS
 from minijax.kernels.builder import (
     Buffer,
     KernelBuilder,
     View,
-    permuted,
-    reshaped,
-    sliced,
-    stretched,
-    whole,
+    broadcast_view,
+    contiguous_view,
+    reshape_view,
+    slice_view,
+    transpose_view,
 )
 from minijax.kernels.ir import Affine, Guard, sha256
-from minijax.kernels.lowering import StepKind, array_of, cost_of_moving, step_kinds
-from minijax.llvm.codegen import module_text
-from minijax.llvm.compiler import make_known
-from minijax.llvm.instructions import LLVMFunction, pointer_to, type_of, vector_type
+from minijax.kernels.lowering import StepKind, array_from_view, copy_cost, step_kinds
+from minijax.llvm.codegen import module_ir
+from minijax.llvm.compiler import add_symbol
+from minijax.llvm.instructions import (
+    FunctionBuilder,
+    llvm_type,
+    pointer_type,
+    vector_type,
+)
 from minijax.llvm.targets import TargetLibrary
 from minijax.matmul.gemm import (
-    Tile,
-    function_text,
-    multiply_add,
-    tile_addresses,
-    write_more,
+    MicroTile,
+    emit_accumulate,
+    emit_fma,
+    emit_tile_addresses,
+    function_ir,
 )
-from minijax.matmul.lowering import in_memory
-from minijax.matmul.packing import reckon
-from minijax.rematerialization.caching import made_once
+from minijax.matmul.lowering import materialize
+from minijax.matmul.packing import emit_int_op
+from minijax.rematerialization.caching import memoize
 from minijax.windows.geometry import phases_of
 
 # Windows as loads of a kernel: places that are even in its indices, and guards.
@@ -56,12 +61,12 @@ def groups_first(view, axis, count):
     return view.replace((count, *shape), (size * stride, *strides))
 
 
-def windows_in(view, phases, axis):
+def view_of_windows(view, phases, axis):
     """Return the part of a result that some phases compute; `axis` is their first."""
     return _part(view, axis, [(p.first, p.count, p.step) for p in phases])
 
 
-def taps_in(view, phases, axis):
+def view_of_taps(view, phases, axis):
     """Return the part of a window that is no gap in some phases."""
     return _part(view, axis, [(p.tap, p.taps, p.tap_step) for p in phases])
 
@@ -69,7 +74,7 @@ def taps_in(view, phases, axis):
 def _part(view, axis, parts):
     box = [(0, size, 1) for size in view.shape]
     box[axis : axis + len(parts)] = parts
-    return sliced(view, *zip(*box))
+    return slice_view(view, *zip(*box))
 
 
 def load_windows(k, x, phases, axes, counting, within, other=0):
@@ -114,7 +119,7 @@ def fold_windows(lowering, phases, x, w, out, dtype):
         result, with examples, features and space.
       dtype: to multiply and add in.
     """
-    y, w = windows_in(out, phases, 3), taps_in(w, phases, 3)
+    y, w = view_of_windows(out, phases, 3), view_of_taps(w, phases, 3)
     rank, terms = len(y.shape), len(y.shape) + len(phases)
     k = KernelBuilder("conv_general_dilated", (*y.shape, *w.shape[3:], w.shape[2]))
     space, taps = range(3, rank), range(rank, terms)
@@ -122,22 +127,22 @@ def fold_windows(lowering, phases, x, w, out, dtype):
         total = k.constant(0, dtype)
     else:
         elements = load_windows(k, x, phases, (0, 1, terms), space, taps)
-        numbers = k.load(stretched(w, k.sizes, (0, 2, terms, *taps)))
+        numbers = k.load(broadcast_view(w, k.sizes, (0, 2, terms, *taps)))
         pair = [k.convert(node, dtype) for node in (elements, numbers)]
         how = ("or", "and") if dtype.kind == "b" else ("add", "mul")
         total = k.fold(how[0], (*taps, terms), k.apply(how[1], *pair))
     lowering.run(k, (y, k.convert(total, out.dtype)))
 
 
-def in_order(lowering, found, spec, aval):
+def permute_to_out_spec(lowering, found, spec, aval):
     """Return the view of a result without groups, with its axes where they belong."""
     groups, batch, features, *space = range(len(found.shape))
     order = (batch, groups, features, *space)
-    found = permuted(found, order)
+    found = transpose_view(found, order)
     found = lowering.copy(found) if found.shape[1] > 1 else found
     shape = (found.shape[0], found.shape[1] * found.shape[2], *found.shape[3:])
-    found = permuted(reshaped(found, shape), np.argsort(spec))
-    return in_memory(lowering, found, aval.dtype)
+    found = transpose_view(reshape_view(found, shape), np.argsort(spec))
+    return materialize(lowering, found, aval.dtype)
 
 
 # Register tiling of convolutions: tiles whose sums over taps stay in registers.
@@ -145,16 +150,18 @@ def in_order(lowering, found, spec, aval):
 UNIT = 64  # bytes
 
 
-def columns_in_unit(dtype):
+def columns_per_vector(dtype):
     """Return how many numbers a unit of columns has."""
     return UNIT // dtype.itemsize
 
 
 def tap_tile(dtype, target, units):
-    """Return the tallest `Tile` of so many units of columns that fits in registers."""
+    """Return the tallest `MicroTile` of so many units of columns that fits."""
     lanes = target.lanes(dtype)
-    vectors = units * columns_in_unit(dtype) // lanes
-    return Tile(max(target.registers * 3 // 4 // vectors, 1), vectors, lanes, dtype)
+    vectors = units * columns_per_vector(dtype) // lanes
+    return MicroTile(
+        max(target.registers * 3 // 4 // vectors, 1), vectors, lanes, dtype
+    )
 
 
 def units_at_once(dtype, target):
@@ -164,19 +171,19 @@ def units_at_once(dtype, target):
 
 def tap_parameters(dtype):
     """Return the parameters of a tile's function: numbers, addresses, distances."""
-    kinds = {letter: pointer_to(type_of(dtype)) for letter in "abc"}
-    kinds |= {"table": pointer_to("i32"), "more": "i1"}
+    kinds = {letter: pointer_type(llvm_type(dtype)) for letter in "abc"}
+    kinds |= {"table": pointer_type("i32"), "more": "i1"}
     names = "taps table k a a_row a_column b b_row b_unit c c_row more".split()
     return [(kinds.get(name, "i64"), f"%{name}") for name in names]
 
 
 def write_taps(f, tile):
     """Write the loops over taps and over the numbers of one; return the sums."""
-    kind, lanes = type_of(tile.dtype), tile.lanes
-    unit = columns_in_unit(tile.dtype)
-    rows = [reckon(f, "mul", "%a_row", row) for row in range(tile.rows)]
+    kind, lanes = llvm_type(tile.dtype), tile.lanes
+    unit = columns_per_vector(tile.dtype)
+    rows = [emit_int_op(f, "mul", "%a_row", row) for row in range(tile.rows)]
     starts = [divmod(v * lanes, unit) for v in range(tile.vectors)]
-    units = [reckon(f, "mul", "%b_unit", number) for number, _ in starts]
+    units = [emit_int_op(f, "mul", "%b_unit", number) for number, _ in starts]
 
     def term(_, values):
         a, b, *sums = values
@@ -184,15 +191,15 @@ def write_taps(f, tile):
         y = [f.load(kind, place, lanes) for place in places]
         x = [f.wide(kind, f.load(kind, f.at(kind, a, row)), lanes) for row in rows]
         pairs = [(x[row], y[number]) for row, number in tile.places]
-        sums = [multiply_add(f, tile.dtype, *p, s, lanes) for p, s in zip(pairs, sums)]
+        sums = [emit_fma(f, tile.dtype, *p, s, lanes) for p, s in zip(pairs, sums)]
         return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
 
     def tap(index, sums):
-        place = reckon(f, "mul", index, 2)
+        place = emit_int_op(f, "mul", index, 2)
         there = [f.at("i32", "%table", place, number) for number in range(2)]
         a, b = [f.emit(f"sext i32 {f.load('i32', x)} to i64") for x in there]
         pointers = [f.at(kind, "%a", a), f.at(kind, "%b", b)]
-        carried = [(pointer_to(kind), pointer) for pointer in pointers]
+        carried = [(pointer_type(kind), pointer) for pointer in pointers]
         return f.loop("%k", [*carried, *zip(vectors, sums)], term)[2:]
 
     vectors = [vector_type(kind, lanes)] * len(tile.places)
@@ -201,29 +208,29 @@ def write_taps(f, tile):
 
 def write_tap_tile(f, tile):
     """Write a tile; where ``%more`` is true, it is added to what is there."""
-    places = tile_addresses(f, tile)
-    sums = write_more(f, tile, write_taps(f, tile), places)
+    places = emit_tile_addresses(f, tile)
+    sums = emit_accumulate(f, tile, write_taps(f, tile), places)
     for x, address in zip(sums, places):
-        f.store(type_of(tile.dtype), x, address, tile.lanes)
+        f.store(llvm_type(tile.dtype), x, address, tile.lanes)
 
 
-@made_once
+@memoize
 def tap_library(tile, target):
     """Return a tile's function, known to LLVM by its name, and that name."""
     which = sha256(target.key.encode()).hexdigest()[:8]
-    name = f"taps_{short_name(tile.dtype)}_{tile.rows}_{tile.vectors}_{which}"
-    f = LLVMFunction()
+    name = f"taps_{short_dtype_name(tile.dtype)}_{tile.rows}_{tile.vectors}_{which}"
+    f = FunctionBuilder()
     write_tap_tile(f, tile)
-    made = function_text(f, name, tap_parameters(tile.dtype), linkage="")
-    library = TargetLibrary(module_text([made]), target)
-    make_known(name, library.engine.get_function_address(name))
+    made = function_ir(f, name, tap_parameters(tile.dtype), linkage="")
+    library = TargetLibrary(module_ir([made]), target)
+    add_symbol(name, library.engine.get_function_address(name))
     return library, name
 
 
 DEPTH = 1024  # terms that are summed before the next tile begins
 
 
-class Loop(NamedTuple):
+class TileLoop(NamedTuple):
     """So many turns, and how far each moves in the array, the window, the result."""
 
     count: int
@@ -240,8 +247,9 @@ class TapProduct(NamedTuple):
         features of the result in units, and of the result with its features last.
       table: view of int32 with a row for each tap: where it is in the array, and in
         the numbers of the window.
-      outer: tuple of `Loop`, around the tiles.
-      rows, terms: the `Loop` of the rows of a tile, and of the numbers within a tap.
+      outer: tuple of `TileLoop`, around the tiles.
+      rows, terms: the `TileLoop` of the rows of a tile, and of the numbers within a
+        tap.
       unit: the distance of two units of features in the numbers of the window.
     """
 
@@ -250,8 +258,8 @@ class TapProduct(NamedTuple):
     out: View
     table: View
     outer: tuple
-    rows: Loop
-    terms: Loop
+    rows: TileLoop
+    terms: TileLoop
     unit: int
 
     @property
@@ -282,34 +290,34 @@ class TapProduct(NamedTuple):
         )
 
 
-def walked(view, memory, *loops):
+def strided_view(view, memory, *loops):
     """Return an array of what loops reach: pairs of a count and a distance."""
-    flat = whole(view.source, view.dtype, (view.source.size,))
-    data = array_of(flat, memory)[view.offset :]
+    flat = contiguous_view(view.source, view.dtype, (view.source.size,))
+    data = array_from_view(flat, memory)[view.offset :]
     counts, strides = zip(*loops)
     strides = [stride * view.dtype.itemsize for stride in strides]
     return np.lib.stride_tricks.as_strided(data, counts, strides)
 
 
-def multiplied_taps(program, step):
+def tiled_conv_by_numpy(program, step):
     """Return a function of the memory that does a `TapProduct`, as NumPy does it."""
-    unit = columns_in_unit(step.out.dtype)
+    unit = columns_per_vector(step.out.dtype)
     units = step.columns // unit
 
     def run(memory):
-        table, loops = array_of(step.table, memory), (*step.outer, step.rows)
+        table, loops = array_from_view(step.table, memory), (*step.outer, step.rows)
         numbers = [(units, unit), (unit, 1)]
-        out = walked(step.out, memory, *[(x.count, x.c) for x in loops], *numbers)
+        out = strided_view(step.out, memory, *[(x.count, x.c) for x in loops], *numbers)
         total = np.zeros(out.shape, out.dtype)
         for a, b in table.tolist():
             image = step.image._replace(offset=step.image.offset + a)
             weights = step.weights._replace(offset=step.weights.offset + b)
             terms = step.terms
             pairs = [*[(x.count, x.a) for x in loops], (1, 0), (terms.count, terms.a)]
-            x = walked(image, memory, *pairs)
+            x = strided_view(image, memory, *pairs)
             pairs = [(x.count, x.b) for x in step.outer]
             pairs += [(units, step.unit), (terms.count, terms.b), (unit, 1)]
-            y = walked(weights, memory, *pairs)
+            y = strided_view(weights, memory, *pairs)
             total += np.einsum(
                 "...mut,...utj->...muj",
                 np.broadcast_to(x, (*x.shape[:-2], units, x.shape[-1])),
@@ -320,16 +328,16 @@ def multiplied_taps(program, step):
     return run
 
 
-def cost_of_taps(step):
+def tiled_conv_cost(step):
     """Return the costs of a `TapProduct`."""
     loops = (*step.outer, step.rows, step.terms)
     count = math.prod(x.count for x in loops) * step.table.shape[0] * step.columns
-    return Counter({FLOPS: 2 * count}) + cost_of_moving(step)
+    return Counter({FLOPS: 2 * count}) + copy_cost(step)
 
 
 def write_tap_product(f, step):
     """Write the loops around the tiles: blocks of taps, columns, the rest, rows."""
-    kind, target = type_of(step.out.dtype), f.program.target
+    kind, target = llvm_type(step.out.dtype), f.program.target
     views = step.image, step.weights, step.out
     starts = [f.cast("i8", f.address(view.source), kind) for view in views]
     starts = [f.at(kind, x, view.offset) for x, view in zip(starts, views)]
@@ -338,17 +346,17 @@ def write_tap_product(f, step):
     parts = [(0, block, taps // block), (taps - taps % block, taps % block, 1)]
     for first, some, count in parts:
         if some * count:
-            body = blocks_of(f, step, target, starts, table, some)
+            body = tile_blocks(f, step, target, starts, table, some)
             f.turns(first, block, count, [], body)
 
 
-def blocks_of(f, step, target, starts, table, taps):
+def tile_blocks(f, step, target, starts, table, taps):
     """Return a function of the first tap that writes the tiles of a block of taps."""
-    kind, unit = type_of(step.out.dtype), columns_in_unit(step.out.dtype)
+    kind, unit = llvm_type(step.out.dtype), columns_per_vector(step.out.dtype)
     at_once, units = units_at_once(step.out.dtype, target), step.columns // unit
 
     def block(first, _):
-        here = f.at("i32", table, reckon(f, "mul", first, 2))
+        here = f.at("i32", table, emit_int_op(f, "mul", first, 2))
         more = f.emit(f"icmp ne i64 {first}, 0", "b")
         whole_tiles = [(0, at_once, units // at_once)]
         for start, some, count in [
@@ -357,8 +365,8 @@ def blocks_of(f, step, target, starts, table, taps):
         ]:
 
             def columns(number, _, some=some):
-                b = f.at(kind, starts[1], reckon(f, "mul", number, step.unit))
-                c = f.at(kind, starts[2], reckon(f, "mul", number, unit))
+                b = f.at(kind, starts[1], emit_int_op(f, "mul", number, step.unit))
+                c = f.at(kind, starts[2], emit_int_op(f, "mul", number, unit))
                 tile = tap_tile(step.out.dtype, target, some)
                 fixed = taps, here, more
                 write_around(f, step, tile, target, fixed, (starts[0], b, c), 0)
@@ -376,10 +384,10 @@ def write_around(f, step, tile, target, fixed, starts, axis):
     if axis == len(step.outer):
         write_row_tiles(f, step, tile, target, fixed, starts)
         return
-    loop, kind = step.outer[axis], type_of(step.out.dtype)
+    loop, kind = step.outer[axis], llvm_type(step.out.dtype)
 
     def turn(index, _):
-        moves = [reckon(f, "mul", index, move) for move in loop[1:]]
+        moves = [emit_int_op(f, "mul", index, move) for move in loop[1:]]
         inner = [f.at(kind, *pair) for pair in zip(starts, moves)]
         write_around(f, step, tile, target, fixed, inner, axis + 1)
         return []
@@ -389,7 +397,7 @@ def write_around(f, step, tile, target, fixed, starts, axis):
 
 def write_row_tiles(f, step, tile, target, fixed, starts):
     """Write the calls of tiles that divide the rows as equally as can be."""
-    kind, (taps, table, more) = type_of(step.out.dtype), fixed
+    kind, (taps, table, more) = llvm_type(step.out.dtype), fixed
     parts = -(-step.rows.count // tile.rows)
     height, larger = divmod(step.rows.count, parts)
     kinds, _ = zip(*tap_parameters(step.out.dtype))
@@ -405,7 +413,7 @@ def write_row_tiles(f, step, tile, target, fixed, starts):
 
         def some(row, _, name=name):
             there = [
-                f.at(kind, start, reckon(f, "mul", row, move))
+                f.at(kind, start, emit_int_op(f, "mul", row, move))
                 for start, move in ((a, step.rows.a), (c, step.rows.c))
             ]
             near = step.terms.count, there[0], step.rows.a, step.terms.a
@@ -417,25 +425,27 @@ def write_row_tiles(f, step, tile, target, fixed, starts):
         f.turns(first, rows, count, [], some)
 
 
-step_kinds[TapProduct] = StepKind(multiplied_taps, cost_of_taps, write_tap_product)
+step_kinds[TapProduct] = StepKind(
+    tiled_conv_by_numpy, tiled_conv_cost, write_tap_product
+)
 
 
 # How a convolution becomes steps that multiply tiles: padding, packing, loops.
 
 AT_LEAST = 2**14  # products; smaller convolutions are kernels
-FEW = 2**18  # numbers of a window; more of them stay where they are
+MAX_WINDOW_NUMBERS = 2**18  # numbers of a window; more of them stay where they are
 
 
-def suits_tiles(x, w, aval, dtype):
+def is_tiled_conv_profitable(x, w, aval, dtype):
     """Whether a convolution is large enough for tiles, and of real floats.
 
     Args:
-      x, w: views with groups in front, as `multiply_taps` takes them.
+      x, w: views with groups in front, as `lower_tiled_conv` takes them.
       aval: of the result.
       dtype: to multiply and add in.
     """
     terms = math.prod(w.shape[2:])
-    wide_enough = w.shape[1] * 2 >= columns_in_unit(dtype) and terms >= 4
+    wide_enough = w.shape[1] * 2 >= columns_per_vector(dtype) and terms >= 4
     fits = max(math.prod(x.shape), math.prod(w.shape)) < 2**29
     return (
         dtype.kind == "f"
@@ -446,11 +456,11 @@ def suits_tiles(x, w, aval, dtype):
     )
 
 
-def multiply_taps(lowering, sliding, x, w, dtype):
+def lower_tiled_conv(lowering, sliding, x, w, dtype):
     """Add the steps of a convolution; return the view of its result.
 
     Args:
-      sliding: the `Sliding` of its windows.
+      sliding: the `Window` of its windows.
       x: view of the array: groups, examples, features, space.
       w: view of the window: groups, features of the result, features, taps.
       dtype: to multiply and add in.
@@ -460,14 +470,16 @@ def multiply_taps(lowering, sliding, x, w, dtype):
     """
     phases = phases_of(sliding, x.shape[3:])
     image = padded_image(lowering, x, phases, dtype)
-    counts, unit = sliding.counts(x.shape[3:]), columns_in_unit(dtype)
+    counts, unit = sliding.counts(x.shape[3:]), columns_per_vector(dtype)
     features = -(-w.shape[1] // unit) * unit
     shape = (*x.shape[:2], *counts, features)
     out = lowering.allocate(ShapedArray(shape, dtype))
     for some in phases:
         add_phase(lowering, some, image, w, out)
-    result = sliced(out, [0] * len(shape), (*shape[:-1], w.shape[1]), [1] * len(shape))
-    return permuted(result, (0, 1, len(shape) - 1, *range(2, len(shape) - 1)))
+    result = slice_view(
+        out, [0] * len(shape), (*shape[:-1], w.shape[1]), [1] * len(shape)
+    )
+    return transpose_view(result, (0, 1, len(shape) - 1, *range(2, len(shape) - 1)))
 
 
 def padded_image(lowering, x, phases, dtype):
@@ -485,23 +497,23 @@ def padded_image(lowering, x, phases, dtype):
     order = sorted(range(len(x.shape)), key=lambda axis: -abs(x.strides[axis]))
     room = [low + n + high for low, n, high in zip(lows, x.shape, highs)]
     k = KernelBuilder("pad", [room[axis] for axis in order])
-    shifted = sliced(x, [-low for low in lows], room, [1] * len(room))
+    shifted = slice_view(x, [-low for low in lows], room, [1] * len(room))
     guards = [
         Guard(Affine(-lows[axis], tuple(int(i == at) for i in range(len(room)))), n)
         for at, axis in enumerate(order)
         for n in [x.shape[axis]]
         if lows[axis] or highs[axis]
     ]
-    number = k.convert(k.load(permuted(shifted, order), guards), dtype)
+    number = k.convert(k.load(transpose_view(shifted, order), guards), dtype)
     out = lowering.launch(k, number, ShapedArray(k.sizes, dtype))
-    image = permuted(out, [order.index(axis) for axis in range(len(room))])
-    own = sliced(image, lows, x.shape, [1] * len(room))
+    image = transpose_view(out, [order.index(axis) for axis in range(len(room))])
+    own = slice_view(image, lows, x.shape, [1] * len(room))
     return own._replace(strides=image.strides)  # one element has neighbours here
 
 
 def add_phase(lowering, phases, image, w, out):
     """Add the step of the windows of some phases, or zeros where these are empty."""
-    y = windows_in(out, phases, 2)
+    y = view_of_windows(out, phases, 2)
     if is_empty(phases):
         k = KernelBuilder("zeros", y.shape)
         lowering.run(k, (y, k.constant(0, out.dtype)))
@@ -509,14 +521,14 @@ def add_phase(lowering, phases, image, w, out):
     places = [phase.place for phase in phases]
     moves, taps = [p.move for p in phases], [p.tap_move for p in phases]
     offset = image.offset + sum(map(math.prod, zip(places, image.strides[3:])))
-    w = taps_in(w, phases, 3)
+    w = view_of_taps(w, phases, 3)
     distances = [image.strides[2], *map(math.prod, zip(taps, image.strides[3:]))]
     weights, axes, unit = packed(lowering, w, distances, out)
     terms, table = taps_of(lowering, axes)
-    group = Loop(y.shape[0], image.strides[0], weights.strides[0], y.strides[0])
+    group = TileLoop(y.shape[0], image.strides[0], weights.strides[0], y.strides[0])
     steps = [image.strides[1], *map(math.prod, zip(moves, image.strides[3:]))]
     loops = [
-        Loop(*x)
+        TileLoop(*x)
         for x in zip(y.shape[1:-1], steps, itertools.repeat(0), y.strides[1:-1])
     ]
     rows = max(loops, key=lambda loop: (row_worth(loop.count), -abs(loop.a)))
@@ -541,18 +553,18 @@ def packed(lowering, w, distances, out):
       out: view of the result.
 
     Returns:
-      A view; for each axis of terms a `Loop`; and the distance of two units.
+      A view; for each axis of terms a `TileLoop`; and the distance of two units.
     """
     order = sorted(range(2, len(w.shape)), key=lambda axis: -abs(distances[axis - 2]))
-    unit, sums = columns_in_unit(out.dtype), [w.shape[axis] for axis in order]
+    unit, sums = columns_per_vector(out.dtype), [w.shape[axis] for axis in order]
     stays = isinstance(w.source, Buffer) and w.dtype == out.dtype and w.strides[1] == 1
-    if stays and w.shape[1] % unit == 0 and math.prod(w.shape) > FEW:
+    if stays and w.shape[1] % unit == 0 and math.prod(w.shape) > MAX_WINDOW_NUMBERS:
         strides, found, apart = [w.strides[axis] for axis in order], w, unit
     else:
         found = packed_copy(lowering, w, order, unit, out)
         strides, apart = found.strides[2:-1], found.strides[1]
     moves = [distances[axis - 2] for axis in order]
-    return found, [Loop(*x, 0) for x in zip(sums, moves, strides)], apart
+    return found, [TileLoop(*x, 0) for x in zip(sums, moves, strides)], apart
 
 
 def packed_copy(lowering, w, order, unit, out):
@@ -568,7 +580,7 @@ def packed_copy(lowering, w, order, unit, out):
 
 
 def taps_of(lowering, axes):
-    """Return the `Loop` within a tap, and the view of a table of all taps.
+    """Return the `TileLoop` within a tap, and the view of a table of all taps.
 
     Neighbouring axes that are walked as one become one, and the longest is the loop.
     """
@@ -581,7 +593,7 @@ def taps_of(lowering, axes):
             loop = loop._replace(count=last.count * loop.count)
             runs.pop()
         runs.append(loop)
-    terms = max(runs, key=lambda loop: loop.count, default=Loop(1, 0, 0, 0))
+    terms = max(runs, key=lambda loop: loop.count, default=TileLoop(1, 0, 0, 0))
     runs = [loop for loop in runs if loop is not terms]
     turns = itertools.product(*[range(loop.count) for loop in runs])
     places = [

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, primitive_rules, typeof
+from minijax.arrays.array import ShapedArray, def_shape_and_impl, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import integers
-from minijax.batching.vmap import move_axis, vmap_rules
+from minijax.arrays.numerics import canonicalize_int_tuple
+from minijax.batching.vmap import move_one_axis, vmap_rules
 from minijax.core import Array, Primitive
-from minijax.forward_mode.jvp import jvp_rules, linear_rule
+from minijax.forward_mode.jvp import jvp_rules, linear_jvp
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
 from minijax.kernels.lowering import kernel_rules
 from minijax.lax.reductions import promote_dtypes, promote_dtypes_inexact
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
-from minijax.reverse_mode.backward_pass import transposes
+from minijax.reverse_mode.backward_pass import deftranspose
 from minijax.typing import ArrayLike
 from minijax.windows.convolution import conv_general_dilated
 
@@ -46,7 +46,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def halved(lengths):
+def half_spectrum_lengths(lengths):
     """Return the shape of the half of a spectrum that tells the other half."""
     return (*lengths[:-1], *[n // 2 + 1 for n in lengths[-1:]])
 
@@ -55,9 +55,12 @@ def _fft_shape(x, fft_type, fft_lengths):
     kept, old = x.shape[: x.ndim - len(fft_lengths)], x.shape[-len(fft_lengths) :]
     inputs, outputs, dtype = fft_lengths, fft_lengths, complex_of(x.dtype)
     if fft_type is FftType.RFFT:
-        outputs = halved(fft_lengths)
+        outputs = half_spectrum_lengths(fft_lengths)
     if fft_type is FftType.IRFFT:
-        inputs, dtype = halved(fft_lengths), np.zeros(0, x.dtype).real.dtype
+        inputs, dtype = (
+            half_spectrum_lengths(fft_lengths),
+            np.zeros(0, x.dtype).real.dtype,
+        )
     if old != inputs:
         raise ValueError(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal to "
@@ -72,7 +75,7 @@ def complex_of(dtype):
     return np.dtype("complex128" if wide else "complex64")
 
 
-FUNCTIONS = dict(zip(FftType, ("fftn", "ifftn", "rfftn", "irfftn")))
+FFT_FUNCTIONS = dict(zip(FftType, ("fftn", "ifftn", "rfftn", "irfftn")))
 
 
 def _transformed(xp, x, fft_type, fft_lengths):
@@ -80,12 +83,12 @@ def _transformed(xp, x, fft_type, fft_lengths):
     if not x.size or not result.size:
         return xp.zeros(result.shape, result.dtype)
     axes = range(x.ndim - len(fft_lengths), x.ndim)
-    function = getattr(xp.fft, FUNCTIONS[fft_type])
+    function = getattr(xp.fft, FFT_FUNCTIONS[fft_type])
     return function(x, fft_lengths, axes).astype(result.dtype, copy=False)
 
 
 fft_p = Primitive("fft")
-primitive_rules(fft_p, _fft_shape, _transformed)
+def_shape_and_impl(fft_p, _fft_shape, _transformed)
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
@@ -110,7 +113,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     Reference: ``jax.lax.fft``.
     """
     kind, [x] = _kind(fft_type), promote_dtypes_inexact(x)
-    lengths = integers(fft_lengths, "fft_lengths")
+    lengths = canonicalize_int_tuple(fft_lengths, "fft_lengths")
     _check_fft(typeof(x), kind, lengths)
     if kind is not FftType.RFFT:
         x = lax.convert_element_type(x, complex_of(typeof(x).dtype))
@@ -139,11 +142,11 @@ def _check_fft(x, kind, lengths):
         raise ValueError(f"RFFT input must be float32 or float64, got {x.dtype}")
 
 
-jvp_rules[fft_p] = linear_rule(fft_p)
+jvp_rules[fft_p] = linear_jvp(fft_p)
 
 
 def _fft_batched(axis, args, dims, **params):
-    return fft_p.bind(move_axis(args[0], dims[0], 0), **params), [0]
+    return fft_p.bind(move_one_axis(args[0], dims[0], 0), **params), [0]
 
 
 vmap_rules[fft_p] = _fft_batched
@@ -170,7 +173,7 @@ def _fft_transpose(ct, x, fft_type, fft_lengths):
     return fft(ct, fft_type, fft_lengths)
 
 
-transposes(fft_p, _fft_transpose)
+deftranspose(fft_p, _fft_transpose)
 
 
 def _fft_cost(eqn):

@@ -18,19 +18,21 @@ from minijax import numpy as jnp
 from minijax.arrays.array import ShapedArray
 from minijax.arrays.dtypes import enable_x64
 from minijax.kernels.builder import (
+    ComplexNode,
     KernelBuilder,
-    NoKernel,
-    Pair,
-    everywhere,
-    parts,
-    reshaped,
-    sliced,
+    UnsupportedKernel,
+    broadcast_scalar_view,
+    real_and_imag_views,
+    reshape_view,
+    slice_view,
 )
 from minijax.kernels.lowering import cpu_rules
 from minijax.windows.fft import FftType, fft_p
 
 RADICES = 8, 4, 2, 3, 5, 7, 11, 13
-LONGEST = 2**18  # the tables of a program take about twenty bytes for each number
+MAX_FFT_LENGTH = (
+    2**18
+)  # the tables of a program take about twenty bytes for each number
 
 
 def roots_of_one(n):
@@ -55,8 +57,8 @@ def radices_of(n):
         while rest % radix == 0:
             found.append(radix)
             rest //= radix
-    if rest > 1 or n > LONGEST:
-        raise NoKernel("a large prime factor, or large tables")
+    if rest > 1 or n > MAX_FFT_LENGTH:
+        raise UnsupportedKernel("a large prime factor, or large tables")
     return found or [1]
 
 
@@ -65,10 +67,10 @@ def few_transformed(k, xs):
 
     Args:
       k: the `KernelBuilder`.
-      xs: list of `Pair`.
+      xs: list of `ComplexNode`.
 
     Returns:
-      A list of `Pair`.
+      A list of `ComplexNode`.
     """
     half, roots = len(xs) // 2, roots_of_one(len(xs))
     if len(xs) == 1:
@@ -94,24 +96,24 @@ def _of_odd_length(k, xs, half, roots):
             level = k.add(level, _scaled(k, x, root.real))
             more = _scaled(k, gap, -root.imag)
             turn = k.add(turn, more) if turn else more
-        turn = Pair(turn.imag, k.neg(turn.real))
+        turn = ComplexNode(turn.imag, k.neg(turn.real))
         first.append(k.add(level, turn))
         last.insert(0, k.sub(level, turn))
     return [total, *first, *last]
 
 
 def _scaled(k, x, factor):
-    return Pair(*[k.mul(part, float(factor)) for part in x])
+    return ComplexNode(*[k.mul(part, float(factor)) for part in x])
 
 
 def _times_root(k, x, root):
     if root == 1:
         return x
     if root == -1j:
-        return Pair(x.imag, k.neg(x.real))
+        return ComplexNode(x.imag, k.neg(x.real))
     if abs(root.real) == -root.imag:  # one or three eighths of a turn
-        x = Pair(k.add(*x), k.sub(x.imag, x.real))
-        x = x if root.real > 0 else Pair(x.imag, k.neg(x.real))
+        x = ComplexNode(k.add(*x), k.sub(x.imag, x.real))
+        x = x if root.real > 0 else ComplexNode(x.imag, k.neg(x.real))
         return _scaled(k, x, -root.imag)
     return k.mul(x, k.constant(root, np.dtype("complex128")))
 
@@ -146,8 +148,8 @@ def _pair(lowering, shape):
 def _stage(lowering, x, out, sizes, scale):
     batch, (r, m, inner) = x[0].shape[0], sizes
     k = KernelBuilder(f"fft{r}", (batch, m, inner))
-    x = [reshaped(part, (batch, r, m, inner)) for part in x]
-    out = [reshaped(part, (batch, m, r, inner)) for part in out]
+    x = [reshape_view(part, (batch, r, m, inner)) for part in x]
+    out = [reshape_view(part, (batch, m, r, inner)) for part in out]
     ys = few_transformed(k, [_loaded(k, [_at(v, 1, j) for v in x]) for j in range(r)])
     if m > 1:
         powers = np.outer(np.arange(r), np.arange(m)) % (r * m)
@@ -169,7 +171,7 @@ def _table(lowering, numbers):
 
 
 def _loaded(k, views):
-    return Pair(*[k.convert(k.load(view), WIDE) for view in views])
+    return ComplexNode(*[k.convert(k.load(view), WIDE) for view in views])
 
 
 def _stored(k, views, x):
@@ -187,7 +189,7 @@ def _part(view, axis, start, size, step=1):
     axes = range(len(view.shape))
     starts = [start if i == axis else 0 for i in axes]
     shape = [size if i == axis else view.shape[i] for i in axes]
-    return sliced(view, starts, shape, [step if i == axis else 1 for i in axes])
+    return slice_view(view, starts, shape, [step if i == axis else 1 for i in axes])
 
 
 def of_real(lowering, x, n, out):
@@ -201,7 +203,7 @@ def of_real(lowering, x, n, out):
     """
     half, batch = n // 2, x.shape[0]
     if n % 2:
-        zero = everywhere(x.dtype.type(0), x.shape)
+        zero = broadcast_scalar_view(x.dtype.type(0), x.shape)
         z = along_axis(lowering, [x, zero], n)
         _moved(lowering, [_part(v, 1, 0, half + 1) for v in z], out)
         return
@@ -209,13 +211,13 @@ def of_real(lowering, x, n, out):
     k = KernelBuilder("rfft_ends", (batch,))
     x = _loaded(k, [_at(v, 1, 0) for v in _rows(z)])
     zero = k.constant(0, WIDE)
-    _stored(k, [_at(v, 1, 0) for v in _rows(out)], Pair(k.add(*x), zero))
-    _stored(k, [_at(v, 1, half) for v in _rows(out)], Pair(k.sub(*x), zero))
+    _stored(k, [_at(v, 1, 0) for v in _rows(out)], ComplexNode(k.add(*x), zero))
+    _stored(k, [_at(v, 1, half) for v in _rows(out)], ComplexNode(k.sub(*x), zero))
     lowering.run(k)
     if half > 1:
         k = KernelBuilder("rfft", (batch, half - 1))
         even, odd = _sum_and_difference(k, z, half)
-        odd = k.mul(Pair(odd.imag, k.neg(odd.real)), _twists(lowering, k, n))
+        odd = k.mul(ComplexNode(odd.imag, k.neg(odd.real)), _twists(lowering, k, n))
         _stored(k, _inner(out, half), _scaled(k, k.add(even, odd), 0.5))
         lowering.run(k)
 
@@ -234,21 +236,23 @@ def to_real(lowering, x, n, out):
     k = KernelBuilder("irfft_ends", (batch,))
     first = _loaded(k, [_at(v, 1, 0) for v in _rows(x)]).real
     if n % 2:
-        _stored(k, [_at(v, 1, 0) for v in _rows(z)], Pair(first, k.constant(0, WIDE)))
+        _stored(
+            k, [_at(v, 1, 0) for v in _rows(z)], ComplexNode(first, k.constant(0, WIDE))
+        )
         lowering.run(k)
         _mirrored(lowering, x, z, half)
         scratch = lowering.allocate(ShapedArray(out.shape, WIDE))
         along_axis(lowering, z[::-1], n, [scratch, out], 1 / n)
         return
     last = _loaded(k, [_at(v, 1, half) for v in _rows(x)]).real
-    ends = Pair(k.add(first, last), k.sub(first, last))
+    ends = ComplexNode(k.add(first, last), k.sub(first, last))
     _stored(k, [_at(v, 1, 0) for v in _rows(z)], ends)
     lowering.run(k)
     if half > 1:
         k = KernelBuilder("irfft", (batch, half - 1))
         even, odd = _sum_and_difference(k, x, half)
         odd = k.mul(odd, k.conj(_twists(lowering, k, n)))
-        turned = Pair(k.neg(odd.imag), odd.real)
+        turned = ComplexNode(k.neg(odd.imag), odd.real)
         _stored(k, _inner(z, half), k.add(even, turned))
         lowering.run(k)
     results = [_part(out, 1, start, half, 2) for start in (1, 0)]
@@ -299,16 +303,16 @@ def lower_fft(lowering, eqn, operand):
     kind, lengths = eqn.params["fft_type"], eqn.params["fft_lengths"]
     aval, of_reals = eqn.outvars[0].aval, kind in (FftType.RFFT, FftType.IRFFT)
     if not aval.size or 0 in operand.shape:
-        raise NoKernel("there is nothing to transform")
+        raise UnsupportedKernel("there is nothing to transform")
     for n in lengths:
         radices_of(n)
     axes = [*range(aval.ndim - len(lengths), aval.ndim)]
     if kind is FftType.RFFT:
         axes = axes[-1:] + axes[:-1]
-    if reshaped(operand, _around(operand.shape, axes[0])) is None:
+    if reshape_view(operand, _around(operand.shape, axes[0])) is None:
         operand = lowering.copy(operand)
     out = lowering.allocate(aval)
-    x = [operand] if kind is FftType.RFFT else parts(operand)
+    x = [operand] if kind is FftType.RFFT else real_and_imag_views(operand)
     with enable_x64():  # between the axes, too, are numbers of 64 bits
         for axis in axes:
             n = lengths[axis - aval.ndim]
@@ -317,9 +321,9 @@ def lower_fft(lowering, eqn, operand):
             if axis != axes[-1]:
                 to = _pair(lowering, shape)
             else:
-                to = parts(out) if aval.dtype.kind == "c" else [out]
-            flat = [reshaped(v, _around(v.shape, axis)) for v in x]
-            ends = [reshaped(v, _around(v.shape, axis)) for v in to]
+                to = real_and_imag_views(out) if aval.dtype.kind == "c" else [out]
+            flat = [reshape_view(v, _around(v.shape, axis)) for v in x]
+            ends = [reshape_view(v, _around(v.shape, axis)) for v in to]
             _one_axis(lowering, flat, n, ends, kind, real)
             x = to
     return [out]

@@ -16,18 +16,23 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import kind_of
-from minijax.arrays.numerics import all_weak, check_same_dtype, integers, sizes
+from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.numerics import (
+    all_weak,
+    canonicalize_int_tuple,
+    check_same_dtype,
+    sizes_of_axes,
+)
 
 # Sliding windows: sizes, strides, padding and dilations; how many windows there are.
 
 
-def dilated(size, dilation):
+def dilate_dim(size, dilation):
     """Return how long an axis is when gaps are put between its elements."""
     return (size - 1) * dilation + 1 if size else 0
 
 
-class Sliding(NamedTuple):
+class Window(NamedTuple):
     """How windows slide over an array: tuples with an entry for each axis.
 
     Attributes:
@@ -48,11 +53,11 @@ class Sliding(NamedTuple):
     def room(self, shape):
         """Return the sizes of an array with its gaps and its padding."""
         pairs = zip(shape, self.base_dilation, self.padding)
-        return tuple(max(dilated(n, gap) + sum(pads), 0) for n, gap, pads in pairs)
+        return tuple(max(dilate_dim(n, gap) + sum(pads), 0) for n, gap, pads in pairs)
 
     def counts(self, shape):
         """Return how many windows there are along each axis."""
-        widths = map(dilated, self.sizes, self.window_dilation)
+        widths = map(dilate_dim, self.sizes, self.window_dilation)
         triples = zip(self.room(shape), widths, self.strides)
         return tuple(max((n - width) // step + 1, 0) for n, width, step in triples)
 
@@ -60,26 +65,28 @@ class Sliding(NamedTuple):
         """Return how windows slide that do not extend along so many axes in front."""
         ones = (1,) * count
         fronts = ones, ones, ((0, 0),) * count, ones, ones
-        return Sliding(*[(*front, *part) for front, part in zip(fronts, self)])
+        return Window(*[(*front, *part) for front, part in zip(fronts, self)])
 
 
-def integers_or(numbers, default):
+def int_tuple_or_default(numbers, default):
     """Return a parameter as Python ints, or `default` where it is None."""
-    return default if numbers is None else integers(numbers)
+    return default if numbers is None else canonicalize_int_tuple(numbers)
 
 
-def full_sliding(
+def make_window(
     sizes, strides=None, padding=None, base_dilation=None, window_dilation=None
 ):
-    """Return a `Sliding` in which what is not given changes nothing."""
+    """Return a `Window` in which what is not given changes nothing."""
     ones = (1,) * len(sizes)
     pads = [(0, 0)] * len(sizes) if padding is None else padding
-    pairs = tuple(map(integers, pads))
-    rest = [integers_or(x, ones) for x in (strides, base_dilation, window_dilation)]
-    return Sliding(integers(sizes), rest[0], pairs, *rest[1:])
+    pairs = tuple(map(canonicalize_int_tuple, pads))
+    rest = [
+        int_tuple_or_default(x, ones) for x in (strides, base_dilation, window_dilation)
+    ]
+    return Window(canonicalize_int_tuple(sizes), rest[0], pairs, *rest[1:])
 
 
-def spread(xp, x, sliding, fill=0):
+def pad_and_dilate(xp, x, sliding, fill=0):
     """Return an array with its gaps and its padding, which hold one number."""
     result = xp.full(sliding.room(x.shape), fill, x.dtype)
     taken, places = [], []
@@ -120,7 +127,7 @@ def padtype_to_pads(
         )
     if padding.upper() == "VALID":
         return [(0, 0)] * len(in_shape)
-    axes = zip(*map(integers, (in_shape, window_shape, window_strides)))
+    axes = zip(*map(canonicalize_int_tuple, (in_shape, window_shape, window_strides)))
     totals = [max((-(-n // by) - 1) * by + width - n, 0) for n, width, by in axes]
     halves = [(total // 2, total - total // 2) for total in totals]
     return halves if padding.upper() == "SAME" else [(b, a) for a, b in halves]
@@ -139,14 +146,16 @@ def reduce_window_shape_tuple(
     Reference: ``jax.lax.reduce_window_shape_tuple``.
     """
     how = window_strides, padding, base_dilation, window_dilation
-    return full_sliding(window_dimensions, *how).counts(integers(operand_shape))
+    return make_window(window_dimensions, *how).counts(
+        canonicalize_int_tuple(operand_shape)
+    )
 
 
-def lengths(sliding, shape):
+def dilated_lengths(sliding, shape):
     """Return, axis by axis: the array, the window and the result, with their gaps."""
-    lhs = map(dilated, shape, sliding.base_dilation)
-    rhs = map(dilated, sliding.sizes, sliding.window_dilation)
-    out = map(dilated, sliding.counts(shape), sliding.strides)
+    lhs = map(dilate_dim, shape, sliding.base_dilation)
+    rhs = map(dilate_dim, sliding.sizes, sliding.window_dilation)
+    out = map(dilate_dim, sliding.counts(shape), sliding.strides)
     return zip(lhs, rhs, out, sliding.padding)
 
 
@@ -176,7 +185,7 @@ class Phase(NamedTuple):
 def phases_along(sliding, axis, size):
     """Return the phases of an axis of an array of so many elements."""
     window, stride, (low, high), base, gap = [part[axis] for part in sliding]
-    [count] = Sliding(*[(part[axis],) for part in sliding]).counts((size,))
+    [count] = Window(*[(part[axis],) for part in sliding]).counts((size,))
     step, tap_step = base // math.gcd(stride, base), base // math.gcd(gap, base)
     phases = []
     for first in range(min(step, count)):
@@ -313,33 +322,35 @@ def _check_letters(numbers, lhs_shape, rhs_shape):
             )
 
 
-def in_groups(x, axis, count):
+def split_feature_groups(x, axis, count):
     """Return an array with an axis divided into groups, which are counted in front."""
     shape = (*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :])
     order = [axis, *(k for k in range(x.ndim + 1) if k != axis)]
     return x.reshape(shape).transpose(order)
 
 
-def exchanged(spec):
+def swap_first_two(spec):
     """Return the axes of an array with its first two roles exchanged."""
     return (spec[1], spec[0], *spec[2:])
 
 
-def move_groups(x, groups, source, destination):
+def move_feature_groups(x, groups, source, destination):
     """Return an array whose groups, outermost on one axis, are so on another one."""
     if groups == 1:
         return x
-    return merge_axis(split_axis(x, source, groups), source, destination)
+    return reshape_axis_into(
+        reshape_axis_out_of(x, source, groups), source, destination
+    )
 
 
-def split_axis(x, axis, count):
+def reshape_axis_out_of(x, axis, count):
     """Return an array with an axis as two: groups, and what is in one."""
     shape = list(typeof(x).shape)
     shape[axis : axis + 1] = count, shape[axis] // count
     return lax.reshape(x, shape)
 
 
-def merge_axis(x, source, destination):
+def reshape_axis_into(x, source, destination):
     """Return an array with an axis taken away and put in front of another's numbers."""
     order = [axis for axis in range(typeof(x).ndim) if axis != source]
     shape = [typeof(x).shape[axis] for axis in order]
@@ -348,13 +359,13 @@ def merge_axis(x, source, destination):
     return lax.reshape(x, shape, None if order == sorted(order) else order)
 
 
-def merge_inside(x, dim, destination, groups):
+def merge_bdim_into_groups(x, dim, destination, groups):
     """Merge the axis of examples into another one, within each of its groups."""
     if groups == 1:
-        return merge_axis(x, dim, destination)
-    x = split_axis(x, destination + (dim <= destination), groups)
-    x = merge_axis(x, dim + (destination < dim), destination + 1)
-    return merge_axis(x, destination, destination)
+        return reshape_axis_into(x, dim, destination)
+    x = reshape_axis_out_of(x, destination + (dim <= destination), groups)
+    x = reshape_axis_into(x, dim + (destination < dim), destination + 1)
+    return reshape_axis_into(x, destination, destination)
 
 
 def conv_shape_tuple(
@@ -386,7 +397,7 @@ def conv_shape_tuple(
             "Wrong number of explicit pads for convolution: expected "
             f"{len(space)}, got {len(pads)}."
         )
-    sliding = full_sliding(window, strides, pads)
+    sliding = make_window(window, strides, pads)
     if any(n + sum(pair) < 0 for n, pair in zip(space, sliding.padding)):
         raise ValueError(
             "Negative padding is larger than the size of the axis: got padding "
@@ -408,9 +419,9 @@ def conv_general_shape_tuple(
     Reference: ``jax.lax.conv_general_shape_tuple``.
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    shapes = sizes(lhs_shape, lhs), sizes(rhs_shape, rhs)
+    shapes = sizes_of_axes(lhs_shape, lhs), sizes_of_axes(rhs_shape, rhs)
     shape = conv_shape_tuple(*shapes, window_strides, padding)
-    return sizes(shape, np.argsort(out))
+    return sizes_of_axes(shape, np.argsort(out))
 
 
 def conv_transpose_shape_tuple(
@@ -425,14 +436,14 @@ def conv_transpose_shape_tuple(
     Reference: ``jax.lax.conv_transpose_shape_tuple``.
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    shape, window = sizes(lhs_shape, lhs), sizes(rhs_shape, rhs)
+    shape, window = sizes_of_axes(lhs_shape, lhs), sizes_of_axes(rhs_shape, rhs)
     if isinstance(padding, str):
         pairs = zip(window[2:], window_strides)
         padding = [conv_transpose_padding(*pair, padding) for pair in pairs]
-    spread = [dilated(n, step) for n, step in zip(shape[2:], window_strides)]
+    spread = [dilate_dim(n, step) for n, step in zip(shape[2:], window_strides)]
     ones = (1,) * len(spread)
     shape = conv_shape_tuple((*shape[:2], *spread), window, ones, padding)
-    return sizes(shape, np.argsort(out))
+    return sizes_of_axes(shape, np.argsort(out))
 
 
 def conv_transpose_padding(size, stride, padding):
@@ -447,24 +458,27 @@ def conv_transpose_padding(size, stride, padding):
     return low, total - low
 
 
-def convolution_sliding(lhs, rhs, params):
-    """Return the `Sliding` of a convolution's windows over the axes of space."""
-    window = sizes(rhs.shape, params["dimension_numbers"].rhs_spec[2:])
+def conv_window(lhs, rhs, params):
+    """Return the `Window` of a convolution's windows over the axes of space."""
+    window = sizes_of_axes(rhs.shape, params["dimension_numbers"].rhs_spec[2:])
     names = "window_strides padding lhs_dilation rhs_dilation".split()
-    return Sliding(window, *[params[name] for name in names])
+    return Window(window, *[params[name] for name in names])
 
 
-def convolution_shape(lhs, rhs, **params):
+def conv_shape_rule(lhs, rhs, **params):
     """Return the type of a convolution; refuse what does not fit."""
     check_same_dtype("conv_general_dilated", [lhs, rhs])
     _check_ranks(lhs, rhs, params)
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
-    shape, window = sizes(lhs.shape, lhs_spec), sizes(rhs.shape, rhs_spec)
+    shape, window = (
+        sizes_of_axes(lhs.shape, lhs_spec),
+        sizes_of_axes(rhs.shape, rhs_spec),
+    )
     _check_groups(shape, window, params)
     _check_windows(window, params)
-    sliding = convolution_sliding(lhs, rhs, params)
-    spread = map(dilated, shape[2:], sliding.base_dilation)
-    wide = map(dilated, window[2:], sliding.window_dilation)
+    sliding = conv_window(lhs, rhs, params)
+    spread = map(dilate_dim, shape[2:], sliding.base_dilation)
+    wide = map(dilate_dim, window[2:], sliding.window_dilation)
     found = conv_shape_tuple(
         (*shape[:2], *spread),
         (*window[:2], *wide),
@@ -474,7 +488,9 @@ def convolution_shape(lhs, rhs, **params):
     )
     dtype = _dtype(lhs.dtype, params["preferred_element_type"])
     return [
-        ShapedArray(sizes(found, np.argsort(out_spec)), dtype, all_weak([lhs, rhs]))
+        ShapedArray(
+            sizes_of_axes(found, np.argsort(out_spec)), dtype, all_weak([lhs, rhs])
+        )
     ]
 
 
@@ -541,7 +557,10 @@ def _check_groups(shape, window, params):
 def _dtype(own, preferred):
     if preferred is None or preferred == own:
         return own
-    old, new = kind_of(own).replace("h", "f"), kind_of(preferred).replace("h", "f")
+    old, new = (
+        dtype_kind(own).replace("h", "f"),
+        dtype_kind(preferred).replace("h", "f"),
+    )
     signs = old + new
     fits = signs in ("ii", "uu", "if", "uf", "ff", "cc", "ui", "iu")
     if not fits and own != np.bool_:

@@ -14,41 +14,41 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray, primitive_rules, shape_rules, typeof
+from minijax.arrays.array import ShapedArray, def_shape_and_impl, shape_rules, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import (
-    ANY,
-    NUMBER,
-    ORDERED,
+    ANY_KINDS,
+    NUMBER_DTYPE_KINDS,
+    ORDERED_KINDS,
+    canonicalize_int_tuple,
     check_kind,
-    convert,
-    integers,
-    wide,
+    convert_impl,
+    sum_accumulator_dtype,
 )
-from minijax.batching.vmap import at_front, vmap, vmap_rules
+from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
 from minijax.core import Primitive, Tracer, impl_rules
-from minijax.forward_mode.jvp import jvp_flat, jvp_rules, linear_rule
+from minijax.forward_mode.jvp import jvp_flat_fun, jvp_rules, linear_jvp
 from minijax.indexing.dimension_numbers import ScatterDimensionNumbers
 from minijax.indexing.gather_scatter import scatter_add
 from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr, trace_to_jaxpr
 from minijax.jitting.stages import FLOPS, _moved, cost_rules
-from minijax.kernels.builder import KernelBuilder, everywhere
+from minijax.kernels.builder import KernelBuilder, broadcast_scalar_view
 from minijax.kernels.lowering import kernel_rules
-from minijax.lax.reductions import highest, lowest
-from minijax.matmul.lowering import in_memory
+from minijax.lax.reductions import max_of_dtype, min_of_dtype
+from minijax.matmul.lowering import materialize
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
 from minijax.pytrees.tree_operations import tree_unflatten
 from minijax.pytrees.tree_util import tree_flatten
-from minijax.reverse_mode.backward_pass import transpose_rules, transposes
-from minijax.windows.convolution import windows_of
-from minijax.windows.convolution_tiles import is_empty, load_windows, windows_in
+from minijax.reverse_mode.backward_pass import deftranspose, transpose_rules
+from minijax.windows.convolution import sliding_window_view
+from minijax.windows.convolution_tiles import is_empty, load_windows, view_of_windows
 from minijax.windows.geometry import (
-    Sliding,
-    dilated,
-    full_sliding,
-    integers_or,
-    lengths,
+    Window,
+    dilate_dim,
+    dilated_lengths,
+    int_tuple_or_default,
+    make_window,
     padtype_to_pads,
     phases_of,
 )
@@ -61,7 +61,7 @@ reduce_window_max_p = Primitive("reduce_window_max")
 reduce_window_min_p = Primitive("reduce_window_min")
 
 
-def sliding_of(
+def pooling_window(
     window_dimensions,
     window_strides,
     padding,
@@ -69,12 +69,12 @@ def sliding_of(
     window_dilation=None,
     **_,
 ):
-    """Return the `Sliding` of a primitive's parameters."""
+    """Return the `Window` of a primitive's parameters."""
     how = window_strides, padding, base_dilation, window_dilation
-    return full_sliding(window_dimensions, *how)
+    return make_window(window_dimensions, *how)
 
 
-def params_of(sliding):
+def window_params(sliding):
     """Return the parameters of a primitive that say how its windows slide."""
     return {
         "base_dilation": sliding.base_dilation,
@@ -85,7 +85,7 @@ def params_of(sliding):
     }
 
 
-def check_sliding(name, shape, sliding):
+def check_window(name, shape, sliding):
     """Raise a TypeError unless windows can slide over an array of a shape."""
     if len(sliding.sizes) != len(shape):
         raise TypeError(
@@ -117,34 +117,43 @@ def pooling(primitive, accepts, identity, fold):
 
     def shape(x, **params):
         check_kind(primitive.name, accepts, [x])
-        sliding = sliding_of(**params)
-        check_sliding(primitive.name, x.shape, sliding)
+        sliding = pooling_window(**params)
+        check_window(primitive.name, x.shape, sliding)
         return [ShapedArray(sliding.counts(x.shape), x.dtype)]
 
     def compute(xp, x, **params):
-        sliding, dtype = sliding_of(**params), wide(x.dtype)
+        sliding, dtype = pooling_window(**params), sum_accumulator_dtype(x.dtype)
         x = x.astype(dtype, copy=False)
-        windows = windows_of(xp, x, sliding, identity(dtype))
+        windows = sliding_window_view(xp, x, sliding, identity(dtype))
         return fold(xp, windows, tuple(range(x.ndim, 2 * x.ndim)))
 
-    primitive_rules(primitive, shape, compute)
+    def_shape_and_impl(primitive, shape, compute)
 
 
 def _sum(xp, x, axes):
     return xp.sum(x, axes, x.dtype)
 
 
-IDENTITIES = {  # of the folds; and what they are called in kernels
+REDUCER_IDENTITIES = {  # of the folds; and what they are called in kernels
     reduce_window_sum_p: (lambda dtype: dtype.type(0), "add"),
-    reduce_window_max_p: (lowest, "max"),
-    reduce_window_min_p: (highest, "min"),
+    reduce_window_max_p: (min_of_dtype, "max"),
+    reduce_window_min_p: (max_of_dtype, "min"),
 }
-pooling(reduce_window_sum_p, NUMBER, IDENTITIES[reduce_window_sum_p][0], _sum)
-pooling(reduce_window_max_p, ANY, lowest, lambda xp, x, axes: xp.max(x, axes))
-pooling(reduce_window_min_p, ANY, highest, lambda xp, x, axes: xp.min(x, axes))
+pooling(
+    reduce_window_sum_p,
+    NUMBER_DTYPE_KINDS,
+    REDUCER_IDENTITIES[reduce_window_sum_p][0],
+    _sum,
+)
+pooling(
+    reduce_window_max_p, ANY_KINDS, min_of_dtype, lambda xp, x, axes: xp.max(x, axes)
+)
+pooling(
+    reduce_window_min_p, ANY_KINDS, max_of_dtype, lambda xp, x, axes: xp.min(x, axes)
+)
 
 
-def combined(combine, operands, inits, sliding):
+def reduce_windows(combine, operands, inits, sliding):
     """Fold the windows of some arrays by a function, axis after axis, last one first.
 
     Args:
@@ -152,7 +161,7 @@ def combined(combine, operands, inits, sliding):
         the scalars `inits` change nothing.
       operands: list of arrays of one shape.
       inits: list of scalars, what is in padding and in gaps.
-      sliding: the `Sliding`.
+      sliding: the `Window`.
     """
     counts = sliding.counts(typeof(operands[0]).shape)
     gaps = zip(sliding.padding, sliding.base_dilation)
@@ -181,7 +190,7 @@ def entering_once(combine, operands, inits, sliding):
     if 0 in counts:
         return starts
     if sliding.room(shape) == shape and not any(map(any, sliding.padding)):
-        return combine(starts, combined(combine, operands, inits, sliding))
+        return combine(starts, reduce_windows(combine, operands, inits, sliding))
 
     def where_there(xs, ys):
         there, also = xs[0], ys[0]
@@ -192,7 +201,7 @@ def entering_once(combine, operands, inits, sliding):
         return [lax.bitwise_or(there, also), *chosen]
 
     flags, inits = [lax.full(shape, True), *operands], [np.False_, *inits]
-    found = combined(where_there, flags, inits, sliding)
+    found = reduce_windows(where_there, flags, inits, sliding)
     return where_there([lax.full(counts, True), *starts], found)[1:]
 
 
@@ -237,7 +246,7 @@ def _window_programs(*args, jaxpr, consts, **params):
     """Fold windows by a program: what the primitive means."""
     operands, inits = args[: len(args) // 2], args[len(args) // 2 :]
     combine = elementwise_program(jaxpr, consts, typeof(operands[0]).ndim)
-    return entering_once(combine, operands, inits, sliding_of(**params))
+    return entering_once(combine, operands, inits, pooling_window(**params))
 
 
 def _program_shape(*args, jaxpr, consts, **params):
@@ -252,8 +261,8 @@ def _program_shape(*args, jaxpr, consts, **params):
             "reduce_window needs operands of one shape, got "
             f"{[x.shape for x in operands]}."
         )
-    sliding = sliding_of(**params)
-    check_sliding("reduce_window", operands[0].shape, sliding)
+    sliding = pooling_window(**params)
+    check_window("reduce_window", operands[0].shape, sliding)
     counts = sliding.counts(operands[0].shape)
     return [ShapedArray(counts, x.dtype) for x in operands]
 
@@ -304,20 +313,23 @@ def reduce_window(
         )
     avals = [typeof(x) for x in operands]
     inits = [_init_like(init, aval) for init, aval in zip(inits, avals)]
-    sizes, ones = integers(window_dimensions), (1,) * len(window_dimensions)
-    strides = integers_or(window_strides, ones)
-    gaps = integers_or(window_dilation, ones)
+    sizes, ones = (
+        canonicalize_int_tuple(window_dimensions),
+        (1,) * len(window_dimensions),
+    )
+    strides = int_tuple_or_default(window_strides, ones)
+    gaps = int_tuple_or_default(window_dilation, ones)
     if isinstance(padding, str):
-        wide_window = [*map(dilated, sizes, gaps)]
+        wide_window = [*map(dilate_dim, sizes, gaps)]
         padding = padtype_to_pads(avals[0].shape, wide_window, strides, padding)
-    padding = tuple(integers((low, high)) for low, high in padding)
+    padding = tuple(canonicalize_int_tuple((low, high)) for low, high in padding)
     if len(padding) != len(sizes) == avals[0].ndim:
         raise ValueError(
             f"reduce_window needs a pair of pads for each of {len(sizes)} axes, got "
             f"{padding}."
         )
-    base = integers_or(base_dilation, ones)
-    params = params_of(Sliding(sizes, strides, padding, base, gaps))
+    base = int_tuple_or_default(base_dilation, ones)
+    params = window_params(Window(sizes, strides, padding, base, gaps))
     known = _known_fold(computation, avals, inits)
     if known:
         return tree_unflatten(tree, known.bind(operands[0], **params))
@@ -338,7 +350,7 @@ def _init_like(init, aval):
         )
     number = np.asarray(init)
     number = number.real if aval.dtype.kind != "c" else number
-    return convert(np, np.asarray(number, own.dtype), aval.dtype)[()]
+    return convert_impl(np, np.asarray(number, own.dtype), aval.dtype)[()]
 
 
 def _known_fold(computation, avals, inits):
@@ -350,7 +362,7 @@ def _known_fold(computation, avals, inits):
         return None
     if isinstance(inits[0], Tracer):
         return None
-    identity = IDENTITIES[primitive][0](avals[0].dtype)
+    identity = REDUCER_IDENTITIES[primitive][0](avals[0].dtype)
     return primitive if np.asarray(inits[0]) == identity else None
 
 
@@ -404,28 +416,31 @@ def select_in_windows(operand, others, sliding, select_prim, padded):
       A list of arrays with a number for each window.
     """
     dtype = typeof(operand).dtype
-    worst = (lowest if select_prim is lax.ge_p else highest)(dtype)
+    worst = (min_of_dtype if select_prim is lax.ge_p else max_of_dtype)(dtype)
 
     def winner(xs, ys):
         [stays] = select_prim.bind(xs[0], ys[0])
         return [lax.select(stays, x, y) for x, y in zip(xs, ys)]
 
     inits = [np.asarray(worst, dtype)[()], *padded]
-    return combined(winner, [operand, *others], inits, sliding)[1:]
+    return reduce_windows(winner, [operand, *others], inits, sliding)[1:]
 
 
 def _gather_add(tangents, operand, *, select_prim, **params):
     zero = typeof(tangents).dtype.type(0)
-    how = sliding_of(**params), select_prim, [zero]
+    how = pooling_window(**params), select_prim, [zero]
     return select_in_windows(operand, [tangents], *how)
 
 
-PLACES = [np.dtype(np.int32), np.dtype(np.uint32)]  # if all elements can be counted
+POSITION_DTYPES = [
+    np.dtype(np.int32),
+    np.dtype(np.uint32),
+]  # if all elements can be counted
 
 
 def _place_dtype(aval):
     """Return the dtype that numbers the elements of an array, and one more."""
-    for dtype in (*PLACES, canonicalize_dtype(np.int64)):
+    for dtype in (*POSITION_DTYPES, canonicalize_dtype(np.int64)):
         if aval.size <= np.iinfo(dtype).max:
             return dtype
     raise OverflowError(
@@ -440,7 +455,7 @@ def _scatter_add(source, operand, *, select_prim, **params):
     counting = _place_dtype(aval)
     numbers = lax.reshape(lax.iota(counting, aval.size), aval.shape)
     nowhere = np.array(-1).astype(counting)[()]  # unsigned: the largest number
-    how = sliding_of(**params), select_prim, [nowhere]
+    how = pooling_window(**params), select_prim, [nowhere]
     [places] = select_in_windows(operand, [numbers], *how)
     places = lax.reshape(places, (typeof(places).size, 1))
     flat = lax.reshape(source, (typeof(source).size,))
@@ -461,16 +476,16 @@ def _gather_add_shape(tangents, operand, *, select_prim, **params):
             "select_and_gather_add needs tangents of the operand's shape, got "
             f"{tangents} and {operand}."
         )
-    sliding = sliding_of(**params)
-    check_kind("select_and_gather_add", ORDERED, [operand])
-    check_sliding("select_and_gather_add", operand.shape, sliding)
+    sliding = pooling_window(**params)
+    check_kind("select_and_gather_add", ORDERED_KINDS, [operand])
+    check_window("select_and_gather_add", operand.shape, sliding)
     return [ShapedArray(sliding.counts(operand.shape), tangents.dtype)]
 
 
 def _scatter_add_shape(source, operand, *, select_prim, **params):
-    sliding = sliding_of(**params)
-    check_kind("select_and_scatter_add", ORDERED, [operand])
-    check_sliding("select_and_scatter_add", operand.shape, sliding)
+    sliding = pooling_window(**params)
+    check_kind("select_and_scatter_add", ORDERED_KINDS, [operand])
+    check_window("select_and_scatter_add", operand.shape, sliding)
     if source.shape != sliding.counts(operand.shape):
         raise TypeError(
             "select_and_scatter_add needs a number for each window, shape "
@@ -485,15 +500,15 @@ shape_rules[select_and_scatter_add_p] = _scatter_add_shape
 
 # The columns of folds of windows: derivatives, batches, costs, kernels.
 
-jvp_rules[reduce_window_sum_p] = linear_rule(reduce_window_sum_p)
+jvp_rules[reduce_window_sum_p] = linear_jvp(reduce_window_sum_p)
 
 
 def _sum_transpose(ct, x, **params):
-    sliding, shape = sliding_of(**params), x.aval.shape
+    sliding, shape = pooling_window(**params), x.aval.shape
     config = [
         (width - low - 1, n + low - out, stride - 1)
         for (n, width, out, (low, _)), stride in zip(
-            lengths(sliding, shape), sliding.strides
+            dilated_lengths(sliding, shape), sliding.strides
         )
     ]
     ct = lax.pad(ct, typeof(ct).dtype.type(0), config)
@@ -503,10 +518,10 @@ def _sum_transpose(ct, x, **params):
         padding=((0, 0),) * len(shape),
         base_dilation=ones,
     )
-    return reduce_window_sum_p.bind(ct, **params_of(back))[0]
+    return reduce_window_sum_p.bind(ct, **window_params(back))[0]
 
 
-transposes(reduce_window_sum_p, _sum_transpose)
+deftranspose(reduce_window_sum_p, _sum_transpose)
 
 
 def _extreme_jvp(primitive, select_prim, primals, tangents, **params):
@@ -529,7 +544,7 @@ for _primitive, _select in (
 def _program_jvp(primals, tangents, **params):
     """Differentiate the operations that a fold by a program is made of."""
     call = partial(impl_rules[reduce_window_p], **params)
-    return jvp_flat(call, primals, tangents)
+    return jvp_flat_fun(call, primals, tangents)
 
 
 jvp_rules[reduce_window_p] = _program_jvp
@@ -547,7 +562,7 @@ def _selecting_jvp(primitive, primals, tangents, **params):
 
 
 def _gather_back(ct, tangents, operand, **params):
-    sliding = sliding_of(**params)
+    sliding = pooling_window(**params)
     if max(*sliding.base_dilation, *sliding.window_dilation, 1) > 1:
         return impl_rules[select_and_scatter_add_p](ct, operand, **params)[0]
     params = {k: v for k, v in params.items() if "dilation" not in k}
@@ -555,7 +570,7 @@ def _gather_back(ct, tangents, operand, **params):
 
 
 def _scatter_back(ct, source, operand, select_prim, **params):
-    params = params_of(sliding_of(**params))
+    params = window_params(pooling_window(**params))
     return select_and_gather_add_p.bind(ct, operand, select_prim=select_prim, **params)[
         0
     ]
@@ -566,14 +581,14 @@ for _primitive, _back in (
     (select_and_scatter_add_p, _scatter_back),
 ):
     jvp_rules[_primitive] = partial(_selecting_jvp, _primitive)
-    transposes(_primitive, _back, None)
+    deftranspose(_primitive, _back, None)
 
 
 def window_batch(primitive):
     """Return the vmap rule: windows that do not extend along the axis of examples."""
 
     def rule(axis, args, dims, **params):
-        args = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+        args = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
         return primitive.bind(*args, **_one_in_front(params)), [0]
 
     return rule
@@ -596,12 +611,18 @@ def _program_batch(axis, args, dims, **params):
             *args
         )
         return results, [0] * len(results)
-    operands = [at_front(x, dim, axis.size) for x, dim in zip(args, dims[:count])]
+    operands = [
+        batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims[:count])
+    ]
     results = reduce_window_p.bind(*operands, *args[count:], **_one_in_front(params))
     return results, [0] * len(results)
 
 
-for _primitive in (*IDENTITIES, select_and_gather_add_p, select_and_scatter_add_p):
+for _primitive in (
+    *REDUCER_IDENTITIES,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+):
     vmap_rules[_primitive] = window_batch(_primitive)
 vmap_rules[reduce_window_p] = _program_batch
 
@@ -613,7 +634,7 @@ def window_cost(eqn):
     return {FLOPS: taps * size * len(eqn.outvars)} | _moved(eqn)
 
 
-MANY = 64  # elements of a window
+MAX_UNROLLED_WINDOW = 64  # elements of a window
 
 
 def lower_as_program(lowering, eqn, *operands):
@@ -632,19 +653,19 @@ def lower_function(lowering, call, eqn, operands):
 
 def lower_fold(lowering, eqn, x):
     """Add the kernels of a fold of windows; return the view of its result."""
-    [var], sliding = eqn.outvars, sliding_of(**eqn.params)
-    identity, how = IDENTITIES[eqn.primitive]
-    if math.prod(sliding.sizes) > MANY and how != "add":
+    [var], sliding = eqn.outvars, pooling_window(**eqn.params)
+    identity, how = REDUCER_IDENTITIES[eqn.primitive]
+    if math.prod(sliding.sizes) > MAX_UNROLLED_WINDOW and how != "add":
         combine = {"max": lax.max, "min": lax.min}[how]
         return lower_function(lowering, doubled(combine, sliding, identity), eqn, [x])
     if x.dtype.kind == "b":
         how = {"max": "or", "min": "and"}[how]
     if not var.aval.size:
-        return [everywhere(x.dtype.type(0), var.aval.shape)]
+        return [broadcast_scalar_view(x.dtype.type(0), var.aval.shape)]
     out, rank = lowering.allocate(var.aval), var.aval.ndim
-    x = in_memory(lowering, x, x.dtype)
+    x = materialize(lowering, x, x.dtype)
     for phases in phases_of(sliding, x.shape):
-        y, taps = windows_in(out, phases, 0), [phase.taps for phase in phases]
+        y, taps = view_of_windows(out, phases, 0), [phase.taps for phase in phases]
         k = KernelBuilder(eqn.primitive.name, (*y.shape, *taps))
         found = k.constant(identity(x.dtype), x.dtype)
         if not is_empty(phases):
@@ -660,13 +681,15 @@ def doubled(combine, sliding, identity):
 
     def call(x):
         init = identity(typeof(x).dtype)
-        return combined(lambda a, b: [combine(a[0], b[0])], [x], [init], sliding)
+        return reduce_windows(lambda a, b: [combine(a[0], b[0])], [x], [init], sliding)
 
     return call
 
 
 AS_PROGRAMS = (reduce_window_p, select_and_gather_add_p, select_and_scatter_add_p)
-kernel_rules.update(dict.fromkeys(IDENTITIES, lower_fold))
+kernel_rules.update(dict.fromkeys(REDUCER_IDENTITIES, lower_fold))
 kernel_rules.update(dict.fromkeys(AS_PROGRAMS, lower_as_program))
-cost_rules.update(dict.fromkeys([*IDENTITIES, *AS_PROGRAMS], window_cost))
-python_rules.update(dict.fromkeys([*IDENTITIES, *AS_PROGRAMS], write_evaluation))
+cost_rules.update(dict.fromkeys([*REDUCER_IDENTITIES, *AS_PROGRAMS], window_cost))
+python_rules.update(
+    dict.fromkeys([*REDUCER_IDENTITIES, *AS_PROGRAMS], write_evaluation)
+)

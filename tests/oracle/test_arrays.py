@@ -17,8 +17,8 @@ import jax.numpy as jnp  # noqa: E402
 
 import minijax  # noqa: E402
 from minijax import lax  # noqa: E402
-from minijax.arrays.array import asarray_impl  # noqa: E402
-from minijax.lax.reductions import common_type, promote_types  # noqa: E402
+from minijax.arrays.array import as_array_impl  # noqa: E402
+from minijax.lax.reductions import common_dtype_and_weak_type, promote_types  # noqa: E402
 from tests import array_cases as cases  # noqa: E402
 from tests.commands import LONG  # noqa: E402
 
@@ -70,7 +70,7 @@ def compare(ours, theirs, what, tolerance=None):
 
 def both(x):
     """Our array and JAX's, of the same NumPy array."""
-    return asarray_impl(x), jnp.asarray(x)
+    return as_array_impl(x), jnp.asarray(x)
 
 
 @BITS
@@ -122,7 +122,7 @@ def test_promotion_of_values(x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         for pair in itertools.product(values, repeat=2):
             dtype, weak = jax.dtypes.result_type(*pair, return_weak_type_flag=True)
-            assert common_type(*pair) == (dtype, weak), pair
+            assert common_dtype_and_weak_type(*pair) == (dtype, weak), pair
 
 
 @pytest.mark.parametrize("dtype", cases.DTYPES)
@@ -161,7 +161,7 @@ def test_binary(name, dtype):
     keep = ~cases.unspecified_pair(name, a, b)
     a, b = a[keep], b[keep]
     with jax.enable_x64(True), minijax.enable_x64(True):
-        ours = run(getattr(lax, name), asarray_impl(a), asarray_impl(b))
+        ours = run(getattr(lax, name), as_array_impl(a), as_array_impl(b))
         theirs = run(getattr(jax.lax, name), jnp.asarray(a), jnp.asarray(b))
         tolerance = max_tolerance(cases.TOLERANCES.get(name), dtype)
         check(ours, theirs, f"{name}({dtype})", tolerance)
@@ -207,14 +207,14 @@ def test_reductions(name, dtype):
 @pytest.mark.parametrize("program", cases.PROGRAMS)
 def test_programs(program, x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        ours = run(eval, program, cases.environment(minijax, lax, asarray_impl))
+        ours = run(eval, program, cases.environment(minijax, lax, as_array_impl))
         theirs = run(eval, program, cases.environment(jax, jax.lax, jnp.asarray))
         check(ours, theirs, program)
 
 
 @pytest.mark.parametrize("program", cases.LENIENT)
 def test_numbers_of_python(program):
-    ours = run(eval, program, cases.environment(minijax, lax, asarray_impl))
+    ours = run(eval, program, cases.environment(minijax, lax, as_array_impl))
     theirs = run(eval, program, cases.environment(jax, jax.lax, jnp.asarray))
     assert isinstance(theirs, TypeError)
     assert not isinstance(ours, Exception)
@@ -224,7 +224,7 @@ def test_numbers_of_python(program):
 @pytest.mark.parametrize("program", cases.MISTAKES)
 def test_mistakes(program, x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        ours = run(eval, program, cases.environment(minijax, lax, asarray_impl))
+        ours = run(eval, program, cases.environment(minijax, lax, as_array_impl))
         theirs = run(eval, program, cases.environment(jax, jax.lax, jnp.asarray))
         assert isinstance(ours, Exception)
         check(ours, theirs, program)
@@ -252,8 +252,8 @@ def test_text(dtype):
             assert str(ours) == str(theirs)
             assert f"{ours}" == f"{theirs}"
         for number in (1, 1.5, 2j, True):
-            assert repr(asarray_impl(number)) == repr(jnp.asarray(number))
-        assert f"{asarray_impl(1.5):.3f}" == f"{jnp.asarray(1.5):.3f}"
+            assert repr(as_array_impl(number)) == repr(jnp.asarray(number))
+        assert f"{as_array_impl(1.5):.3f}" == f"{jnp.asarray(1.5):.3f}"
 
 
 @BITS

@@ -8,7 +8,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import export, grad, jit, lax, make_jaxpr, vmap
 from minijax.extend.core import jaxpr_as_fun
-from minijax.stablehlo.exported import module_text
+from minijax.stablehlo.exported import mlir_module_text
 from minijax.stablehlo.lowering import stablehlo_rules
 from tests import control_cases, stablehlo_runtime
 from tests.test_rule_tables import SAMPLES, operands
@@ -19,7 +19,7 @@ WRITTEN = [p for p, samples in SAMPLES.items() if p in stablehlo_rules and sampl
 def compare(closed, xs, exact=False):
     """The results of a program, and those of its text under XLA."""
     wanted = jaxpr_as_fun(closed)(*xs)
-    found = stablehlo_runtime.run(module_text(closed, "f"), xs)
+    found = stablehlo_runtime.run(mlir_module_text(closed, "f"), xs)
     for mine, theirs in zip(wanted, found, strict=True):
         mine = np.asarray(mine)
         assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)

@@ -6,7 +6,7 @@ import pytest
 jax = pytest.importorskip("jax")
 
 from minijax import lax  # noqa: E402
-from minijax.forward_mode.jvp import instantiate, jvp_flat  # noqa: E402
+from minijax.forward_mode.jvp import instantiate_tangents, jvp_flat_fun  # noqa: E402
 from tests.commands import some  # noqa: E402
 from tests.forward_cases import CASES, ONCE, TIES, direction  # noqa: E402
 from tests.test_forward_mode_jvp_trace import subsets  # noqa: E402
@@ -26,7 +26,7 @@ def both(name, moving):
     tangents = [
         direction(x) if m else None for x, m in zip(primals, moving, strict=True)
     ]
-    values, slopes = jvp_flat(lambda *xs: [call(lax, *xs)], primals, tangents)
+    values, slopes = jvp_flat_fun(lambda *xs: [call(lax, *xs)], primals, tangents)
 
     def f(*movers):
         rest = iter(movers)
@@ -35,7 +35,7 @@ def both(name, moving):
 
     movers = tuple(x for x, m in zip(primals, moving, strict=True) if m)
     theirs = jax.jvp(f, movers, tuple(t for t in tangents if t is not None))
-    return (values[0], instantiate(values, slopes)[0]), theirs
+    return (values[0], instantiate_tangents(values, slopes)[0]), theirs
 
 
 @pytest.mark.parametrize("name", list(ALL))

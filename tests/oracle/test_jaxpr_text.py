@@ -13,7 +13,7 @@ from jax._src import core as jax_core
 
 from minijax.core import Primitive
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.jaxprs.pretty_printer import print_jaxpr
+from minijax.jaxprs.pretty_printer import jaxpr_text
 
 x = np.float32([0.5, 1.0, 2.0])
 m = np.ones((2, 3), np.float32)
@@ -280,4 +280,4 @@ def test_printer(case, settings):
         use_color=False, custom_pp_eqn_rules=False, **settings
     )
     expected = re.sub(r"(?<= at 0x)[0-9a-f]+", lambda m: "X" * len(m[0]), expected)
-    assert print_jaxpr(Translation().jaxpr(theirs), **settings) == expected
+    assert jaxpr_text(Translation().jaxpr(theirs), **settings) == expected

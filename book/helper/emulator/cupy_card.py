@@ -1,7 +1,7 @@
 """A card that is emulated, behind the names of CuPy that minijax uses.
 
 `EmulatedCuPy()` stands where the module `cupy` would be. It is used if it is put there
-by hand, in `minijax.cuda.driver.stand_in`, and never otherwise; the card says its
+by hand, in `minijax.cuda.driver.cupy_stand_in`, and never otherwise; the card says its
 name, `EmulatedCuda`. It is stricter than CuPy:
 
 - what is put into a stream runs late, when it is waited for, and not before;

@@ -22,34 +22,34 @@ from minijax import numpy as jnp
 from minijax._registry import Registry
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.batching.vmap import at_front, vmap_rules
-from minijax.control_flow.common import PRINTING
+from minijax.batching.vmap import batch_dim_to_front, vmap_rules
+from minijax.control_flow.common import DEBUG_PRIMITIVES
 from minijax.control_flow.conditionals import cond_p
-from minijax.control_flow.while_loops import parts_of_while, while_p
+from minijax.control_flow.while_loops import split_while_args, while_p
 from minijax.core import Array, Primitive, RuleTable, impl_rules
 from minijax.custom_derivatives.custom_jvp_vjp import (
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
-from minijax.custom_derivatives.flat_functions import CallRule
+from minijax.custom_derivatives.flat_functions import FlatRule
 from minijax.diagnostics.tracebacks import user_line
-from minijax.forward_mode.jvp import constant_rule, jvp_rules
-from minijax.indexing.dimension_numbers import Windows
+from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
+from minijax.indexing.dimension_numbers import WindowDims
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
-from minijax.jaxprs.pretty_printer import jaxprs_in_params, print_rules, write_plainly
-from minijax.jitting.compilation import on_one_device
+from minijax.jaxprs.pretty_printer import jaxprs_in_params, pp_eqn_default, pp_eqn_rules
+from minijax.jitting.compilation import with_single_device
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.lowering import kernel_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import register_pytree_node_class
 from minijax.pytrees.tree_util import tree_flatten, tree_map
-from minijax.rematerialization.caching import remembered
-from minijax.rematerialization.jaxpr_transforms import effect_rules, stage
+from minijax.rematerialization.caching import weakref_memoize
+from minijax.rematerialization.jaxpr_transforms import effect_rules, trace_flat_fun
 from minijax.rematerialization.remat import remat_p
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.scans.scan import bind_scan, scan_p
-from minijax.scans.step import groups
+from minijax.scans.step import split_list_by_sizes
 from minijax.windows.fft import fft_p
 
 # Error values: which check of a program has failed, and what its message quotes.
@@ -249,7 +249,7 @@ def _refuse_staged(eqn):
 
 
 def _of_batch(axis, args, dims, err_tree, debug):
-    fronts = [at_front(*pair, axis.size) for pair in zip(args, dims)]
+    fronts = [batch_dim_to_front(*pair, axis.size) for pair in zip(args, dims)]
     bind_check(first_of_batch(err_tree.unflatten(fronts)), debug)
     return [], []
 
@@ -274,19 +274,19 @@ def bind_check(error, debug=False):
 
 
 impl_rules[check_p], shape_rules[check_p] = _raise_failed, lambda *avals, **params: []
-jvp_rules[check_p], vmap_rules[check_p] = constant_rule(check_p), _of_batch
+jvp_rules[check_p], vmap_rules[check_p] = defjvp_zero(check_p), _of_batch
 effect_rules[check_p] = lambda eqn: not eqn.params["debug"]
 python_rules[check_p] = lambda writer, eqn, operands, results: _refuse_staged(eqn)
 kernel_rules[check_p] = lambda lowering, eqn, *operands: _refuse_staged(eqn)
-print_rules[check_p] = lambda eqn, writing: write_plainly(
+pp_eqn_rules[check_p] = lambda eqn, writing: pp_eqn_default(
     eqn, writing, {"debug": eqn.params["debug"]}
 )
-PRINTING.add(check_p)
+DEBUG_PRIMITIVES.add(check_p)
 _NO_RESULT = "It has no result, so no cotangent arrives."
 transpose_rules.reasons[check_p] = _NO_RESULT
 
 
-def failure_of(failed, kind, line, details, arrays):
+def error_of_check(failed, kind, line, details, arrays):
     """Return the failure of a new check, as an error value.
 
     Args:
@@ -317,7 +317,7 @@ def _checked_or_raised(name, pred, msg, args, kwargs, debug):
             )
     failed = jnp.logical_not(pred)
     given = failed, FailedCheckError, user_line(), (msg,), (args, kwargs)
-    bind_check(failure_of(*given), debug)
+    bind_check(error_of_check(*given), debug)
 
 
 def check(
@@ -383,7 +383,7 @@ automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
 
-class Checks:
+class CheckifyState:
     """What has failed until now, while a program is interpreted.
 
     Args:
@@ -399,7 +399,7 @@ class Checks:
 
     def note(self, failed, kind, details=(), arrays=()):
         """Record the outcome of a new check."""
-        self.take(failure_of(failed, kind, self.line, details, arrays))
+        self.take(error_of_check(failed, kind, self.line, details, arrays))
 
     def take(self, error):
         """Record the failures of an error value, behind those before."""
@@ -412,7 +412,7 @@ class Checks:
 def plainly(checks, eqn, *operands):
     """Bind an equation as it is, if no program inside of it has to be looked at."""
     for inner in jaxprs_in_params(eqn.params):
-        if checkified(_closed(inner), checks.wanted).tree.num_leaves:
+        if checkify_jaxpr(_closed(inner), checks.wanted).tree.num_leaves:
             raise NotImplementedError(
                 f"checkify does not look inside of '{eqn.primitive}', and there is "
                 "something to check. Checkify the function that it calls."
@@ -424,12 +424,12 @@ def _closed(jaxpr):
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
 
 
-# Rules ``rule(checks, eqn, *operands)`` return the results of an equation, and record
-# what has failed.
+# Rules ``rule(checks, eqn, *promote_args_inexact)`` return the results of an equation,
+# and record what has failed.
 check_rules: RuleTable = RuleTable("check", default=plainly)
 
 
-def run_checked(checks, closed, operands):
+def checkify_eval_jaxpr(checks, closed, operands):
     """Run a program, and record what fails."""
     values = dict(zip([*closed.constvars, *closed.invars], [*closed.consts, *operands]))
 
@@ -467,18 +467,18 @@ class Checkified(NamedTuple):
         return Error(self.tree.unflatten(outs[:count]), self.causes), outs[count:]
 
 
-@remembered
-def checkified(closed, wanted):
+@weakref_memoize
+def checkify_jaxpr(closed, wanted):
     """Return the `Checkified` of a program."""
-    checks, trees = Checks(wanted), []
+    checks, trees = CheckifyState(wanted), []
 
     def program(*operands):
-        outs = run_checked(checks, closed, operands)
+        outs = checkify_eval_jaxpr(checks, closed, operands)
         leaves, tree = tree_flatten(checks.failures)
         trees.append(tree)
         return leaves + outs
 
-    staged = stage(program, closed.in_avals)
+    staged = trace_flat_fun(program, closed.in_avals)
     return Checkified(staged, trees[0], checks.causes)
 
 
@@ -500,8 +500,8 @@ PROGRAM_RULES[check_p] = _discharge
 
 
 def _checked_call(checks, eqn, *operands):
-    inner = checkified(eqn.params["jaxpr"], checks.wanted)
-    params = on_one_device(eqn.params) | {"jaxpr": inner.program}
+    inner = checkify_jaxpr(eqn.params["jaxpr"], checks.wanted)
+    params = with_single_device(eqn.params) | {"jaxpr": inner.program}
     error, outs = inner.split(eqn.primitive.bind(*operands, **params))
     checks.take(error)
     return outs
@@ -510,7 +510,7 @@ def _checked_call(checks, eqn, *operands):
 PROGRAM_RULES[jit_p] = PROGRAM_RULES[remat_p] = _checked_call
 
 
-class WithFailures(CallRule):
+class WithFailures(FlatRule):
     """A rule of a call, for one that returns failures in front of its results.
 
     Args:
@@ -554,7 +554,7 @@ WRAPPED = {"jvp": JvpWithFailures, "fwd": FwdWithFailures, "bwd": BwdWithFailure
 
 
 def _own_rules(checks, eqn, *operands):
-    inner = checkified(eqn.params["call_jaxpr"], checks.wanted)
+    inner = checkify_jaxpr(eqn.params["call_jaxpr"], checks.wanted)
     kinds = inner.program.out_avals[: inner.tree.num_leaves]
     params = eqn.params | {"call_jaxpr": inner.program}
     for name in WRAPPED.keys() & params.keys():
@@ -593,10 +593,12 @@ def _checked_branch(inner, kinds, *operands):
 
 
 def _checked_cond(checks, eqn, index, *operands, branches):
-    inner = [checkified(branch, checks.wanted) for branch in branches]
+    inner = [checkify_jaxpr(branch, checks.wanted) for branch in branches]
     kinds = {name: kind for each in inner for name, kind in each.kinds.items()}
     avals = branches[0].in_avals
-    programs = [stage(partial(_checked_branch, each, kinds), avals) for each in inner]
+    programs = [
+        trace_flat_fun(partial(_checked_branch, each, kinds), avals) for each in inner
+    ]
     outs = cond_p.bind(index, *operands, branches=tuple(programs))
     leaves, tree = tree_flatten(kinds)
     causes = {code: cause for each in inner for code, cause in each.causes.items()}
@@ -610,18 +612,18 @@ PROGRAM_RULES[cond_p] = lambda checks, eqn, *operands: _checked_cond(
 
 
 def _checked_scan(checks, eqn, *operands, jaxpr, num_consts, num_carry, **how):
-    inner = checkified(jaxpr, checks.wanted)
-    consts, carry, xs = groups(operands, num_consts, num_carry)
+    inner = checkify_jaxpr(jaxpr, checks.wanted)
+    consts, carry, xs = split_list_by_sizes(operands, num_consts, num_carry)
     leaves, tree = tree_flatten(none_failed(inner.kinds))
 
     def step(*flat):
-        given, slots, rest = groups(flat, num_consts, len(leaves))
+        given, slots, rest = split_list_by_sizes(flat, num_consts, len(leaves))
         error, outs = inner.split(jaxpr_as_fun(inner.program)(*given, *rest))
         return tree_flatten(collected(tree.unflatten(slots), error))[0] + outs
 
     types = inner.program.out_avals[: len(leaves)]
-    given, rest = groups(jaxpr.in_avals, num_consts)
-    step = stage(step, [*given, *types, *rest])
+    given, rest = split_list_by_sizes(jaxpr.in_avals, num_consts)
+    step = trace_flat_fun(step, [*given, *types, *rest])
     carried, ys = bind_scan(step, consts, [*leaves, *carry], xs, **how)
     checks.take(Error(tree.unflatten(carried[: len(leaves)]), inner.causes))
     return carried[len(leaves) :] + ys
@@ -642,19 +644,21 @@ def _checked_while(
 ):
     if cond_jaxpr.out_avals[0].shape:
         raise ValueError(BATCHED)
-    test, body = (checkified(each, checks.wanted) for each in (cond_jaxpr, body_jaxpr))
+    test, body = (
+        checkify_jaxpr(each, checks.wanted) for each in (cond_jaxpr, body_jaxpr)
+    )
     leaves, tree = tree_flatten(none_failed({**test.kinds, **body.kinds}))
-    parts = partial(parts_of_while, cond_nconsts=cond_nconsts)
+    parts = partial(split_while_args, cond_nconsts=cond_nconsts)
     test_consts, body_consts, carry = parts(operands, body_nconsts=body_nconsts)
     count, consts = len(leaves), [*test_consts, *body_consts]
 
     def going(*flat):
-        given, _, carry = groups(flat, cond_nconsts, count)
+        given, _, carry = split_list_by_sizes(flat, cond_nconsts, count)
         return jaxpr_as_fun(cond_jaxpr)(*given, *carry)
 
     def step(*flat):
-        given, slots, carry = groups(flat, len(consts), count)
-        asked, used = groups(given, cond_nconsts)
+        given, slots, carry = split_list_by_sizes(flat, len(consts), count)
+        asked, used = split_list_by_sizes(given, cond_nconsts)
         in_body, carry = body.split(jaxpr_as_fun(body.program)(*used, *carry))
         in_test, _ = test.split(jaxpr_as_fun(test.program)(*asked, *carry))
         found = collected(tree.unflatten(slots), in_body, in_test)
@@ -667,9 +671,9 @@ def _checked_while(
     outs = while_p.bind(
         *test_consts, *consts, *leaves, *carry,
         cond_nconsts=cond_nconsts,
-        cond_jaxpr=stage(going, asked),
+        cond_jaxpr=trace_flat_fun(going, asked),
         body_nconsts=len(consts),
-        body_jaxpr=stage(step, [*types, *carried]),
+        body_jaxpr=trace_flat_fun(step, [*types, *carried]),
     )  # fmt: skip
     checks.take(Error(tree.unflatten(outs[:count]), {**test.causes, **body.causes}))
     return outs[count:]
@@ -703,13 +707,16 @@ def _checked_quotient(checks, eqn, x, y):
     return _checked_number(checks, eqn, x, y)
 
 
-NUMBERS = """
+NAN_CHECKED_PRIMITIVES = """
     acos acosh add asin asinh atan2 atan atanh cbrt cos cosh cumlogsumexp cummax cummin
     cumprod cumsum digamma dot_general erf_inv erf erfc exp expm1 integer_pow lgamma
     log1p log logistic mul pad pow psum reduce_prod reduce_sum rem rsqrt sin sinh sqrt
     sub tan tanh conv_general_dilated linear_solve reduce_window reduce_window_sum
 """.split()
-for _primitive in (*[getattr(lax, f"{name}_p") for name in NUMBERS], fft_p):
+for _primitive in (
+    *[getattr(lax, f"{name}_p") for name in NAN_CHECKED_PRIMITIVES],
+    fft_p,
+):
     NUMBER_RULES[_primitive] = _checked_number
 NUMBER_RULES[lax.div_p] = _checked_quotient
 
@@ -718,7 +725,7 @@ def look_at_places(checks, eqn, operand, starts, sizes, axes):
     """Record whether windows reach out of bounds, and the first index that does.
 
     Args:
-      checks: the `Checks`.
+      checks: the `CheckifyState`.
       eqn: the equation.
       operand: the array.
       starts: integers, the numbers of an index along the last axis.
@@ -762,7 +769,7 @@ def _checked_gather(checks, eqn, operand, indices, **params):
 def _checked_scatter(checks, eqn, operand, indices, updates, **params):
     numbers = params["dimension_numbers"]
     axes = numbers.scatter_dims_to_operand_dims
-    windows = Windows(*numbers).sizes(typeof(operand).ndim, typeof(updates).shape)
+    windows = WindowDims(*numbers).sizes(typeof(operand).ndim, typeof(updates).shape)
     sizes = np.array([windows[axis] for axis in axes], int)
     look_at_places(checks, eqn, operand, indices, sizes, axes)
     outs = eqn.primitive.bind(operand, indices, updates, **params)
@@ -814,8 +821,8 @@ def checkify(
 
     def checked_fun(*args, **kwargs):
         call = FlatCall("checkify", lambda: f(*args, **kwargs), ())
-        checks = Checks(frozenset(errors))
-        flat = run_checked(checks, stage(call, []), [])
+        checks = CheckifyState(frozenset(errors))
+        flat = checkify_eval_jaxpr(checks, trace_flat_fun(call, []), [])
         failures = tree_map(jnp.asarray, checks.failures)
         return Error(failures, checks.causes), call.output(flat)
 

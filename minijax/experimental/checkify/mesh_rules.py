@@ -13,10 +13,10 @@ from minijax.experimental.checkify.checking import (
     Error,
     Failure,
     check_rules,
-    checkified,
+    checkify_jaxpr,
 )
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.rematerialization.jaxpr_transforms import stage
+from minijax.rematerialization.jaxpr_transforms import trace_flat_fun
 from minijax.sharding.named_sharding import PartitionSpec
 from minijax.sharding.shard_map import body_trace, shard_map_p
 
@@ -29,7 +29,7 @@ def _with_axis(inner, count, params):
         return [lax.expand_dims(x, (0,)) for x in outs[:count]] + outs[count:]
 
     with set_current_trace(body_trace(params)):
-        return stage(body, inner.program.in_avals)
+        return trace_flat_fun(body, inner.program.in_avals)
 
 
 def _first_of(error):
@@ -47,7 +47,7 @@ def _first_of(error):
 def _checked_map(checks, eqn, *operands):
     params = eqn.params
     with set_current_trace(body_trace(params)):
-        inner = checkified(params["jaxpr"], checks.wanted)
+        inner = checkify_jaxpr(params["jaxpr"], checks.wanted)
     count, names = inner.tree.num_leaves, params["newly_manual_axes"]
     along = PartitionSpec(tuple(name for name in params["mesh"].shape if name in names))
     changed = {

@@ -22,7 +22,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.dtypes import float0, name_of
+from minijax.arrays.dtypes import dtype_name, float0
 from minijax.batching.vmap import vmap
 from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp
 from minijax.custom_derivatives.linear_solves import closure_convert
@@ -63,7 +63,7 @@ _MIDDLE = [
 _ERROR = np.subtract(_STAGE_WEIGHTS[-1], _FOURTH_ORDER)
 
 
-class Settings(NamedTuple):
+class OdeintOptions(NamedTuple):
     """Relative and absolute tolerance, most tries for a time, longest step."""
 
     rtol: float
@@ -72,7 +72,7 @@ class Settings(NamedTuple):
     hmax: float
 
 
-class State(NamedTuple):
+class OdeintState(NamedTuple):
     """How far an integration has come.
 
     Attributes:
@@ -144,7 +144,7 @@ def _tried(f, settings, state):
     return tree_map(partial(jnp.where, ratio <= 1), moved, stayed)
 
 
-def first_state(f, settings, y, t):
+def initial_state(f, settings, y, t):
     """Return the state before the first step, whose length is a guess."""
     slope = f(y, t)
     allowed = settings.atol + abs(y) * settings.rtol
@@ -157,10 +157,10 @@ def first_state(f, settings, y, t):
     by_bend = (0.01 / jnp.where(most > 1e-15, most, 1)) ** 0.2
     long = jnp.where(most > 1e-15, by_bend, jnp.maximum(1e-6, short * 1e-3))
     dt = jnp.clip(jnp.minimum(100 * short, long), 0, settings.hmax).astype(t.dtype)
-    return State(0, y, slope, t, dt, t, jnp.stack([y] * 5))
+    return OdeintState(0, y, slope, t, dt, t, jnp.stack([y] * 5))
 
 
-def value_at(f, settings, state, time):
+def advance_to(f, settings, state, time):
     """Go on until `time`, and return the state then and the value at that time."""
 
     def going(state):
@@ -228,7 +228,7 @@ def odeint(
         found = ravel_pytree(converted(unravel(y), t, *args))[0]
         return found.astype(y.dtype)
 
-    settings = Settings(rtol, atol, mxstep, hmax)
+    settings = OdeintOptions(rtol, atol, mxstep, hmax)
     return vmap(unravel)(_integral(slope, settings, y, times, *args, *hidden))
 
 
@@ -257,14 +257,14 @@ def _check_slopes(y0, slopes):
         if not jnp.issubdtype(y.dtype, jnp.inexact):
             raise TypeError(
                 f"The values of odeint change continuously, but {where} is of dtype "
-                f"{name_of(y.dtype)}. Convert it to float."
+                f"{dtype_name(y.dtype)}. Convert it to float."
             )
         fits = jnp.result_type(y.dtype, slope.dtype) == y.dtype
         if y.shape != slope.shape or not fits:
             raise TypeError(
                 f"func of odeint must return the derivative of {where} in its shape "
-                f"and dtype, {name_of(y.dtype)}{[*y.shape]}, got "
-                f"{name_of(slope.dtype)}{[*slope.shape]}."
+                f"and dtype, {dtype_name(y.dtype)}{[*y.shape]}, got "
+                f"{dtype_name(slope.dtype)}{[*slope.shape]}."
             )
 
 
@@ -272,8 +272,8 @@ def _check_slopes(y0, slopes):
 def _integral(f, settings, y, times, *args):
     """Return the values at all times, one row each."""
     f = partial(_with_args, f, args)
-    state = first_state(f, settings, y, times[0])
-    later = lax.scan(partial(value_at, f, settings), state, times[1:])[1]
+    state = initial_state(f, settings, y, times[0])
+    later = lax.scan(partial(advance_to, f, settings), state, times[1:])[1]
     return jnp.concatenate([y[None], later])
 
 

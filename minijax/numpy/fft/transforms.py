@@ -16,10 +16,14 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import as_integer, integers, size_along
+from minijax.arrays.numerics import (
+    canonicalize_int_tuple,
+    dim_size_along,
+    operator_index,
+)
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact, to_inexact_dtype
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike, DTypeLike
 from minijax.windows.fft import FftType
 from minijax.windows.fft import fft as _lax_fft
@@ -41,7 +45,7 @@ def transformed(name, kind, a, s, axes, norm):
       axes: the axes, or None for the last ones, as many as there are in `s`, or all.
       norm: ``"backward"`` or None, ``"ortho"`` or ``"forward"``.
     """
-    [a] = promote_dtypes_inexact(arraylike(f"fft.{name}", a))
+    [a] = promote_dtypes_inexact(as_arraylike(f"fft.{name}", a))
     axes = _axes_of(name, a, s, axes)
     last = tuple(range(a.ndim - len(axes), a.ndim))
     a = jnp.moveaxis(a, axes, last)
@@ -60,7 +64,7 @@ def _axes_of(name, a, s, axes):
         raise ValueError(f"Shape and axes have different lengths: {s}, {axes}.")
     if axes is None:
         axes = range(-a.ndim if s is None else -len(s), 0)
-    chosen = integers(axes)
+    chosen = canonicalize_int_tuple(axes)
     for axis in chosen:
         if not -a.ndim <= axis < a.ndim:
             raise ValueError(
@@ -76,7 +80,7 @@ def _axes_of(name, a, s, axes):
 
 def _lengths(a, kind, s, count):
     if s is not None:
-        lengths = integers(s, "Shapes")
+        lengths = canonicalize_int_tuple(s, "Shapes")
         if any(n < 1 for n in lengths):
             raise ValueError(f"Shape should be positive, got {lengths}.")
         return lengths
@@ -229,7 +233,7 @@ def hfft(
 
     Reference: ``jax.numpy.fft.hfft``.
     """
-    a = jnp.conj(arraylike("fft.hfft", a))
+    a = jnp.conj(as_arraylike("fft.hfft", a))
     return _along("hfft", FftType.IRFFT, a, n, axis, _OPPOSITE.get(norm, norm))
 
 
@@ -436,7 +440,7 @@ def fftfreq(
 
     Reference: ``jax.numpy.fft.fftfreq``.
     """
-    n = as_integer(int(n) if isinstance(n, float) else n, "n of fftfreq")
+    n = operator_index(int(n) if isinstance(n, float) else n, "n of fftfreq")
     half, dtype = n // 2, canonicalize_dtype(float if dtype is None else dtype)
     computed = to_inexact_dtype(dtype)
     whole = _frequencies("fftfreq", -half, n - half, n, d, computed, device)
@@ -456,7 +460,7 @@ def rfftfreq(
 
     Reference: ``jax.numpy.fft.rfftfreq``.
     """
-    n = as_integer(int(n) if isinstance(n, float) else n, "n of rfftfreq")
+    n = operator_index(int(n) if isinstance(n, float) else n, "n of rfftfreq")
     dtype = canonicalize_dtype(float if dtype is None else dtype)
     return _frequencies("rfftfreq", 0, n // 2 + 1, n, d, dtype, device)
 
@@ -486,12 +490,12 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 
 
 def _shifted(name, x, axes, amount):
-    x = arraylike(f"fft.{name}", x)
+    x = as_arraylike(f"fft.{name}", x)
     axes = range(x.ndim) if axes is None else axes
     if not (isinstance(axes, (tuple, list, range)) or np.ndim(axes)):
         axes = [axes]
-    axes = [as_integer(axis, "an axis") for axis in axes]
-    return jnp.roll(x, [amount(size_along(x, axis)) for axis in axes], axes)
+    axes = [operator_index(axis, "an axis") for axis in axes]
+    return jnp.roll(x, [amount(dim_size_along(x, axis)) for axis in axes], axes)
 
 
 # Cosine transforms, each by one Fourier transform of the same length.
@@ -634,10 +638,10 @@ def _along_axis(name, transform, x, type, n, axis, norm):
         raise NotImplementedError(f"Only DCT type 2 is implemented, got {name} {type}.")
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"jax.scipy.fft.{name}: {norm=!r} is not implemented")
-    [x] = promote_dtypes_inexact(arraylike(name, x))
+    [x] = promote_dtypes_inexact(as_arraylike(name, x))
     x = jnp.moveaxis(x, axis, -1)
     if n is not None:
-        n = as_integer(n, f"n of {name}")
+        n = operator_index(n, f"n of {name}")
         more = [(0, 0)] * (x.ndim - 1) + [(0, max(n - x.shape[-1], 0))]
         x = jnp.pad(x[..., :n], more)
     if not x.shape[-1]:
@@ -653,7 +657,7 @@ def _along_axis(name, transform, x, type, n, axis, norm):
 
 
 def _all_along(transform, x, type, s, axes, norm):
-    x = arraylike(transform.__name__, x)
+    x = as_arraylike(transform.__name__, x)
     count = x.ndim if s is None else len(s)
     axes = range(x.ndim - count, x.ndim) if axes is None else axes
     sizes = [None] * len(axes) if s is None else s

@@ -1,6 +1,6 @@
 """Matrix norms by singular values: the spectral norm and the nuclear norm.
 
-Importing this fills ``minijax.numpy.tensor_contractions.orders_to_come``.
+Importing this fills ``minijax.numpy.tensor_contractions.norm_orders``.
 
 Reference: ``jax.numpy.linalg.norm``.
 """
@@ -9,7 +9,7 @@ Reference: ``jax.numpy.linalg.norm``.
 # edit the chapter, not this file.
 
 from minijax import numpy as jnp
-from minijax.numpy.tensor_contractions import orders_to_come
+from minijax.numpy.tensor_contractions import norm_orders
 
 
 def by_singular_values(fold):
@@ -24,6 +24,6 @@ def by_singular_values(fold):
     return size
 
 
-orders_to_come[2] = by_singular_values(lambda s: s.max(-1, initial=0))
-orders_to_come[-2] = by_singular_values(lambda s: s.min(-1))
-orders_to_come["nuc"] = by_singular_values(lambda s: s.sum(-1))
+norm_orders[2] = by_singular_values(lambda s: s.max(-1, initial=0))
+norm_orders[-2] = by_singular_values(lambda s: s.min(-1))
+norm_orders["nuc"] = by_singular_values(lambda s: s.sum(-1))

@@ -9,7 +9,7 @@ Reference: ``jax.numpy.linalg``.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.arrays.numerics import size_along
+from minijax.arrays.numerics import dim_size_along
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.linear_algebra import lax_linalg as _general
@@ -18,8 +18,8 @@ from minijax.numpy import reductions as _statistics
 from minijax.numpy import shapes as _shapes
 from minijax.numpy import statistics as _measures
 from minijax.numpy import tensor_contractions as _products
-from minijax.numpy.quantiles import rows_of
-from minijax.numpy.shapes import arraylike, as_axes
+from minijax.numpy.quantiles import merge_axes_to_end
+from minijax.numpy.shapes import as_arraylike, canonical_axes
 from minijax.numpy.tensor_contractions import norm as _norm
 from minijax.typing import ArrayLike
 
@@ -39,7 +39,7 @@ def eig(a: ArrayLike) -> Any:
 
     Reference: ``jax.numpy.linalg.eig``.
     """
-    [x] = promote_dtypes_inexact(arraylike("linalg.eig", a))
+    [x] = promote_dtypes_inexact(as_arraylike("linalg.eig", a))
     return EigResult(*_general.eig(x, compute_left_eigenvectors=False))
 
 
@@ -48,7 +48,7 @@ def eigvals(a: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.linalg.eigvals``.
     """
-    [x] = promote_dtypes_inexact(arraylike("linalg.eigvals", a))
+    [x] = promote_dtypes_inexact(as_arraylike("linalg.eigvals", a))
     how: dict = {f"compute_{side}_eigenvectors": False for side in ("left", "right")}
     return _general.eig(x, **how)[0]
 
@@ -58,8 +58,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Reference: ``jax.numpy.linalg.cross``.
     """
-    x, y = arraylike("linalg.cross", x1), arraylike("linalg.cross", x2)
-    if size_along(x, axis) != 3 or size_along(y, axis) != 3:
+    x, y = as_arraylike("linalg.cross", x1), as_arraylike("linalg.cross", x2)
+    if dim_size_along(x, axis) != 3 or dim_size_along(y, axis) != 3:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they "
             f"have shapes {x.shape} and {y.shape} (axis {axis})."
@@ -72,7 +72,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
     Reference: ``jax.numpy.linalg.diagonal``.
     """
-    x = arraylike("linalg.diagonal", x)
+    x = as_arraylike("linalg.diagonal", x)
     return _matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
@@ -81,7 +81,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
     Reference: ``jax.numpy.linalg.trace``.
     """
-    x = arraylike("linalg.trace", x)
+    x = as_arraylike("linalg.trace", x)
     return _statistics.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
@@ -117,7 +117,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.linalg.outer``.
     """
-    x, y = arraylike("linalg.outer", x1), arraylike("linalg.outer", x2)
+    x, y = as_arraylike("linalg.outer", x1), as_arraylike("linalg.outer", x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(
             "Input arrays must be one-dimensional, but they are "
@@ -162,14 +162,12 @@ def vecdot(
     return _measures.vecdot(x1, x2, axis=axis, precision=precision, **how)
 
 
-def matrix_norm(
-    x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro"
-) -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Return the norms of matrices.
 
     Reference: ``jax.numpy.linalg.matrix_norm``.
     """
-    x = arraylike("linalg.matrix_norm", x)
+    x = as_arraylike("linalg.matrix_norm", x)
     return _norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
@@ -183,10 +181,10 @@ def vector_norm(
 
     Reference: ``jax.numpy.linalg.vector_norm``.
     """
-    z = arraylike("linalg.vector_norm", x)
-    axes = as_axes(axis, z.ndim)
+    z = as_arraylike("linalg.vector_norm", x)
+    axes = canonical_axes(axis, z.ndim)
     if len(axes) == 1:
         return _norm(z, axis=axes, keepdims=keepdims, ord=ord)
     kept = [1 if a in axes else z.shape[a] for a in range(z.ndim)]
-    size = _norm(rows_of(z, axes), axis=-1, ord=ord)
+    size = _norm(merge_axes_to_end(z, axes), axis=-1, ord=ord)
     return size.reshape(kept) if keepdims else size

@@ -228,7 +228,7 @@ def lu_solve(
     rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
     one_column = _signature(factors, x) == "(n,n),(n)->(n)"
     solved = vectorize(
-        lambda f, r, x: _elimination.solved_by_factors(f, r, x, trans),
+        lambda f, r, x: _elimination.lu_solve_factors(f, r, x, trans),
         signature="(n,n),(n),(n,k)->(n,k)",
     )
     x = solved(factors, rows, x[..., None] if one_column else x)

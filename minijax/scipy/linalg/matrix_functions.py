@@ -18,7 +18,7 @@ import numpy as np
 
 from minijax import lax, random
 from minijax import numpy as jnp
-from minijax.arrays.numerics import check_rank, to_complex
+from minijax.arrays.numerics import check_rank, complex_dtype_of
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.lax.reductions import promote_dtypes_inexact
@@ -37,7 +37,9 @@ from minijax.typing import ArrayLike
 
 def _complex(*args):
     args = promote_dtypes_inexact(*map(jnp.asarray, args))
-    return [x if x.dtype.kind == "c" else x.astype(to_complex(x.dtype)) for x in args]
+    return [
+        x if x.dtype.kind == "c" else x.astype(complex_dtype_of(x.dtype)) for x in args
+    ]
 
 
 def _values(x):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.lax.reductions import (
     check_arraylike,
@@ -119,7 +119,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Reference: ``jax.scipy.linalg.convolution_matrix``.
     """
-    count = as_integer(n, "n of convolution_matrix")
+    count = operator_index(n, "n of convolution_matrix")
     if count <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
     check_arraylike("convolution_matrix", a)
@@ -132,9 +132,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     if not size:
         raise ValueError(f"len(a) must be at least 1; got shape {x.shape}.")
     if mode not in ("full", "valid", "same"):
-        raise ValueError(
-            f"mode must be one of 'full', 'valid', 'same'; got {mode!r}."
-        )
+        raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     i, j = np.arange(size + count - 1)[:, None], np.arange(count)
     inside = (i >= j) & (i - j < size)
     whole = jnp.where(inside, x[..., np.clip(i - j, 0, size - 1)], 0)
@@ -237,7 +235,7 @@ def hilbert(n: int) -> Array:
 
     Reference: ``jax.scipy.linalg.hilbert``.
     """
-    places = np.arange(as_integer(n, "n of hilbert"))
+    places = np.arange(operator_index(n, "n of hilbert"))
     return jnp.array(1 / (places[:, None] + places + 1), float)
 
 
@@ -246,7 +244,7 @@ def invhilbert(n: int) -> Array:
 
     Reference: ``jax.scipy.linalg.invhilbert``.
     """
-    n = as_integer(n, "n of invhilbert")
+    n = operator_index(n, "n of invhilbert")
     return _table(
         n,
         n,
@@ -274,8 +272,7 @@ def _table(m: int, n: int, formula: Callable[[int, int], float]) -> Array:
 def _kind(kind):
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(
-            "Expected kind to be one of: ['symmetric', 'lower', 'upper']; got "
-            f"{kind}"
+            f"Expected kind to be one of: ['symmetric', 'lower', 'upper']; got {kind}"
         )
     return kind or "symmetric"
 
@@ -295,7 +292,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
-    n = as_integer(n, "n of pascal")
+    n = operator_index(n, "n of pascal")
     return _table(n, n, formulas[_kind(kind)]).astype("float32")
 
 
@@ -304,7 +301,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Reference: ``jax.scipy.linalg.invpascal``.
     """
-    n = as_integer(n, "n of invpascal")
+    n = operator_index(n, "n of invpascal")
     _check_room(n, n)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     x = np.array(lower, float).reshape(n, n)
@@ -324,7 +321,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Reference: ``jax.scipy.linalg.helmert``.
     """
-    n = as_integer(n, "n of helmert")
+    n = operator_index(n, "n of helmert")
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
 
@@ -345,7 +342,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
     Reference: ``jax.scipy.linalg.hadamard``.
     """
-    n = as_integer(n, "n of hadamard")
+    n = operator_index(n, "n of hadamard")
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     _check_room(n, n)
@@ -370,7 +367,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     if dtype is not None and jnp.dtype(dtype).kind != "c":
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
-    n = as_integer(n, "n of dft")
+    n = operator_index(n, "n of dft")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
     divisor = {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
     return jnp.array(np.exp(-2j * np.pi * turns) / divisor, dtype or complex)

@@ -18,11 +18,11 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.numerics import (
-    as_integer,
     canonicalize_axis,
-    size_along,
-    to_complex,
-    to_real,
+    complex_dtype_of,
+    dim_size_along,
+    operator_index,
+    real_dtype_of,
 )
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
@@ -114,7 +114,7 @@ def detrend(
     [x] = promote_dtypes_inexact(jnp.asarray(data))
     if type == "constant":
         return x - x.mean(axis, keepdims=True)
-    size = size_along(x, axis)
+    size = dim_size_along(x, axis)
     ends = np.unique(np.r_[0, bp, size])
     if ends[0] < 0 or ends[-1] > size:
         raise ValueError(
@@ -159,10 +159,10 @@ def _window(window, count, dtype):
 
 def _pieces(window, nperseg, length, dtype):
     """Return the window and the length of pieces."""
-    if nperseg is not None and as_integer(nperseg, "nperseg") < 1:
+    if nperseg is not None and operator_index(nperseg, "nperseg") < 1:
         raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
     if isinstance(window, str | tuple):
-        count = length if nperseg is None else as_integer(nperseg, "nperseg")
+        count = length if nperseg is None else operator_index(nperseg, "nperseg")
         if count > length:
             warnings.warn(
                 f"nperseg={count} is greater than input_length={length}, using "
@@ -230,7 +230,7 @@ def _transformed(x, window, flat, step, nfft, real):
 
 
 def _empty(shape, dtype):
-    real = jnp.zeros(shape, to_real(dtype))
+    real = jnp.zeros(shape, real_dtype_of(dtype))
     return real, real, jnp.zeros(shape, dtype)
 
 
@@ -259,7 +259,7 @@ def _without(signals, axis):
 def _middles(signal, count, step, whole):
     """Return the middles of pieces, from the beginning of what was transformed."""
     last = signal.shape[-1] - count / 2 + 1
-    places = jnp.arange(count / 2, last, step, dtype=to_real(signal.dtype))
+    places = jnp.arange(count / 2, last, step, dtype=real_dtype_of(signal.dtype))
     return places if whole else places - count / 2
 
 
@@ -269,7 +269,7 @@ def _complex_of(dtype):
         raise ValueError(
             f"Spectra are of float32 or float64, got {dtype}: use x.astype('float32')."
         )
-    return to_complex(to_real(dtype))
+    return complex_dtype_of(real_dtype_of(dtype))
 
 
 def _spectra(
@@ -290,8 +290,8 @@ def _spectra(
     outer = _without(signals, axis)
     dtype, complex_dtype = x.dtype, _complex_of(x.dtype)
     win, count = _pieces(window, nperseg, x.shape[axis], dtype)
-    noverlap = count // 2 if noverlap is None else as_integer(noverlap, "noverlap")
-    nfft = count if nfft is None else as_integer(nfft, "nfft")
+    noverlap = count // 2 if noverlap is None else operator_index(noverlap, "noverlap")
+    nfft = count if nfft is None else operator_index(nfft, "nfft")
     if 0 in (each.size for each in signals):
         least = min(each.shape[axis] for each in signals)
         return _empty((*outer[:axis], least, *outer[axis:]), complex_dtype)
@@ -317,7 +317,7 @@ def _spectra(
     if real and mode == "psd":  # the other half has as much
         result = result.at[..., 1 : None if nfft % 2 else -1].multiply(2)
     frequencies = jnp.fft.rfftfreq if real else jnp.fft.fftfreq
-    frequencies = frequencies(nfft, 1 / fs, dtype=to_real(dtype))
+    frequencies = frequencies(nfft, 1 / fs, dtype=real_dtype_of(dtype))
     times = _middles(signals[0], count, step, boundary is None) / fs
     result = result.astype(complex_dtype)
     result = result.real if y is None and mode == "psd" else result
@@ -332,7 +332,7 @@ def _averaged(spectra, average):
     if average != "median":
         raise ValueError(f'average must be "median" or "mean", got {average}')
     even = np.arange(2.0, count, 2)
-    bias = (1 + np.sum(1 / (even + 1) - 1 / even)).astype(to_real(spectra.dtype))
+    bias = (1 + np.sum(1 / (even + 1) - 1 / even)).astype(real_dtype_of(spectra.dtype))
     if spectra.dtype.kind != "c":
         return jnp.median(spectra, -1) / bias
     parts = (jnp.median(part, -1) for part in (spectra.real, spectra.imag))
@@ -489,14 +489,14 @@ def istft(
     z = z if z.dtype.kind == "c" else z.astype(_complex_of(z.dtype))
     size = z.shape[before]
     usual = 2 * (size - 1) if input_onesided else size
-    count = as_integer(nperseg or usual, "nperseg")
+    count = operator_index(nperseg or usual, "nperseg")
     if count < 1:
         raise ValueError("nperseg must be a positive integer")
     odd = nfft is None and input_onesided and count == usual + 1
-    nfft = usual + odd if nfft is None else as_integer(nfft, "nfft")
+    nfft = usual + odd if nfft is None else operator_index(nfft, "nfft")
     if nfft < count:
         raise ValueError(f"FFT length ({nfft}) must be longer than nperseg ({count}).")
-    noverlap = as_integer(noverlap or count // 2, "noverlap")
+    noverlap = operator_index(noverlap or count // 2, "noverlap")
     if noverlap >= count:
         raise ValueError("noverlap must be less than nperseg.")
     z = jnp.moveaxis(z, (before, last), (-1, -2))
@@ -512,4 +512,4 @@ def istft(
     x = x / jnp.where(norm > 1e-10, norm, 1).astype(x.dtype)
     if x.ndim > 1 and last != z.ndim - 1:
         x = jnp.moveaxis(x, -1, last - (before < last))
-    return jnp.arange(x.shape[0], dtype=to_real(x.dtype)) / fs, x
+    return jnp.arange(x.shape[0], dtype=real_dtype_of(x.dtype)) / fs, x

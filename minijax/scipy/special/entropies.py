@@ -12,27 +12,27 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.scipy.special.gamma_functions import (
     bernoulli_numbers,
     bessel_i0,
     bessel_i1,
+    def_special,
+    def_special_binary,
+    def_special_real,
+    def_special_unary,
     first_kind,
     hurwitz_zeta,
-    incomplete_beta,
-    lower_gamma,
-    operands,
+    lower_incomplete_gamma,
     polygamma_of,
-    real_only,
+    promote_args_inexact,
+    raise_if_complex,
+    regularized_incomplete_beta,
     scaled_i0,
     scaled_i1,
-    special,
-    special_of,
-    special_of_reals,
-    special_of_two,
-    upper_gamma,
+    upper_incomplete_gamma,
 )
 from minijax.typing import ArrayLike
 
@@ -57,7 +57,9 @@ def times_log(name, log, inside):
         (x, y), (t, u) = primals, tangents
         return product(x, y), (t * log(y) + u * (x / inside(y))).astype(x.dtype)
 
-    return special_of_two(name, f"``x * {log.__name__}(y)``, 0 where x is 0", product)
+    return def_special_binary(
+        name, f"``x * {log.__name__}(y)``, 0 where x is 0", product
+    )
 
 
 xlogy = times_log("xlogy", lax.log, lambda y: y)
@@ -81,12 +83,12 @@ _x_log_x.defjvps(lambda t, y, x: t * (lax.log(x) + 1))
 
 
 def _entropy(x):
-    real_only("entr", x)
+    raise_if_complex("entr", x)
     return jnp.where(x < 0, -np.inf, -_x_log_x(x))
 
 
 def _relative_entropy(p, q):
-    real_only("rel_entr", p)
+    raise_if_complex("rel_entr", p)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p, q = jnp.where(both, p, 1), jnp.where(both, q, 1)
     terms = _x_log_x(p) - xlogy(p, q)
@@ -94,7 +96,7 @@ def _relative_entropy(p, q):
 
 
 def _divergence(p, q):
-    real_only("kl_div", p)
+    raise_if_complex("kl_div", p)
     return _relative_entropy(p, q) - p + q
 
 
@@ -109,8 +111,10 @@ def power_law(log):
     return function
 
 
-logit = special("logit", "``log(x / (1 - x))``", _logit)
-entr = special("entr", "``-x * log(x)``, and minus infinity below 0", _entropy)
+logit = def_special_unary("logit", "``log(x / (1 - x))``", _logit)
+entr = def_special_unary(
+    "entr", "``-x * log(x)``, and minus infinity below 0", _entropy
+)
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
@@ -118,7 +122,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.rel_entr``.
     """
-    return _relative_entropy(*operands("rel_entr", p, q))
+    return _relative_entropy(*promote_args_inexact("rel_entr", p, q))
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
@@ -126,7 +130,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.kl_div``.
     """
-    return _divergence(*operands("kl_div", p, q))
+    return _divergence(*promote_args_inexact("kl_div", p, q))
 
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
@@ -134,7 +138,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.boxcox``.
     """
-    return power_law(jnp.log)(*operands("boxcox", x, lmbda))
+    return power_law(jnp.log)(*promote_args_inexact("boxcox", x, lmbda))
 
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
@@ -142,7 +146,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.boxcox1p``.
     """
-    return power_law(jnp.log1p)(*operands("boxcox1p", x, lmbda))
+    return power_law(jnp.log1p)(*promote_args_inexact("boxcox1p", x, lmbda))
 
 
 # The normal distribution's probability below a point, its logarithm and inverse.
@@ -263,19 +267,19 @@ _quantile.defjvps(lambda t, x, p: t * jnp.exp(-_log_density(x)))
 
 # Special functions of `minijax.lax` with the names of SciPy.
 
-gammainc = special_of(
-    "gammainc", "the lower incomplete gamma function", "a x", lower_gamma
+gammainc = def_special(
+    "gammainc", "the lower incomplete gamma function", "a x", lower_incomplete_gamma
 )
-gammaincc = special_of("gammaincc", "1 less `gammainc`", "a x", upper_gamma)
-betainc = special_of(
-    "betainc", "the incomplete beta function", "a b x", incomplete_beta
+gammaincc = def_special("gammaincc", "1 less `gammainc`", "a x", upper_incomplete_gamma)
+betainc = def_special(
+    "betainc", "the incomplete beta function", "a b x", regularized_incomplete_beta
 )
-i0e = special_of_reals("i0e", "`i0` times ``exp(-|x|)``", scaled_i0, TypeError)
-i1e = special_of_reals("i1e", "`i1` times ``exp(-|x|)``", scaled_i1, TypeError)
-i0 = special_of_reals(
+i0e = def_special_real("i0e", "`i0` times ``exp(-|x|)``", scaled_i0, TypeError)
+i1e = def_special_real("i1e", "`i1` times ``exp(-|x|)``", scaled_i1, TypeError)
+i0 = def_special_real(
     "i0", "the modified Bessel function of order 0", bessel_i0, TypeError
 )
-i1 = special_of_reals(
+i1 = def_special_real(
     "i1", "the modified Bessel function of order 1", bessel_i1, TypeError
 )
 
@@ -293,7 +297,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
             "Riemann zeta function not implemented; pass q != None to compute the "
             "Hurwitz Zeta function."
         )
-    return hurwitz_zeta(*operands("zeta", x, q))
+    return hurwitz_zeta(*promote_args_inexact("zeta", x, q))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -313,7 +317,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
             "Argument `n` to polygamma must be of integer type. Got dtype "
             f"{jnp.result_type(n)}."
         )
-    return polygamma_of(*operands("polygamma", n, x))
+    return polygamma_of(*promote_args_inexact("polygamma", n, x))
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
@@ -330,10 +334,13 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 
     Reference: ``jax.scipy.special.bessel_jn``.
     """
-    [x] = operands("bessel_jn", z)
+    [x] = promote_args_inexact("bessel_jn", z)
     if jnp.iscomplexobj(x):
         raise ValueError("complex input not supported.")
-    sizes = as_integer(v, "v of bessel_jn"), as_integer(n_iter, "n_iter of bessel_jn")
+    sizes = (
+        operator_index(v, "v of bessel_jn"),
+        operator_index(n_iter, "n_iter of bessel_jn"),
+    )
     return first_kind(x, min(sizes), sizes[1])
 
 
@@ -345,7 +352,7 @@ def bernoulli(n: int) -> Array:
 
     Reference: ``jax.scipy.special.bernoulli``.
     """
-    size = as_integer(n, "the argument n of bernoulli")
+    size = operator_index(n, "the argument n of bernoulli")
     if size < 0:
         raise ValueError("n must be a non-negative integer.")
     place = jnp.arange(size + 1)

@@ -24,7 +24,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import as_integer
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.custom_derivatives.flat_functions import SymbolicZero
@@ -45,7 +45,7 @@ _Unary = Callable[[ArrayLike], Array]
 _Binary = Callable[[ArrayLike, ArrayLike], Array]
 
 
-def operands(name, *args):
+def promote_args_inexact(name, *args):
     """Return operands with one inexact dtype and one rank.
 
     Raises:
@@ -56,38 +56,40 @@ def operands(name, *args):
     return promote_shapes(*promote_dtypes_inexact(*map(jnp.asarray, args)))
 
 
-def special(name, what, function) -> _Unary:
+def def_special_unary(name, what, function) -> _Unary:
     """Return a function of `minijax.scipy.special` of one array."""
 
     def of_array(x: ArrayLike) -> Array:
-        return function(*operands(name, x))
+        return function(*promote_args_inexact(name, x))
 
-    return described(of_array, name, what)
+    return set_name_and_doc(of_array, name, what)
 
 
-def special_of_two(name, what, function) -> _Binary:
+def def_special_binary(name, what, function) -> _Binary:
     """Return a function of `minijax.scipy.special` of two arrays."""
 
     def of_arrays(x: ArrayLike, y: ArrayLike) -> Array:
-        return function(*operands(name, x, y))
+        return function(*promote_args_inexact(name, x, y))
 
-    return described(of_arrays, name, what)
+    return set_name_and_doc(of_arrays, name, what)
 
 
-def special_of(name, what, parameters, function) -> Callable[..., Array]:
+def def_special(name, what, parameters, function) -> Callable[..., Array]:
     """Return a special function of arrays, with these names of parameters."""
     names = parameters.split()
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(n, kind) for n in names])
 
     def of_arrays(*args, **kwargs):
-        return function(*operands(name, *signature.bind(*args, **kwargs).args))
+        return function(
+            *promote_args_inexact(name, *signature.bind(*args, **kwargs).args)
+        )
 
     of_arrays.__signature__ = signature
-    return described(of_arrays, name, what)
+    return set_name_and_doc(of_arrays, name, what)
 
 
-def described(function, name, what):
+def set_name_and_doc(function, name, what):
     """Give a function its name and docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""Compute {what}, element by element.
@@ -98,32 +100,34 @@ def described(function, name, what):
     return function
 
 
-def real_only(name, x, error=ValueError):
+def raise_if_complex(name, x, error=ValueError):
     """Raise an error for complex numbers, of the class that JAX raises."""
     if jnp.iscomplexobj(x):
         raise error(f"{name} does not support complex-valued inputs.")
 
 
-def special_of_reals(name, what, function, error=ValueError) -> _Unary:
+def def_special_real(name, what, function, error=ValueError) -> _Unary:
     """Return a function of `minijax.scipy.special` of one array of real numbers."""
 
     def checked(x):
-        real_only(name, x, error)
+        raise_if_complex(name, x, error)
         return function(x)
 
-    return special(name, what, checked)
+    return def_special_unary(name, what, checked)
 
 
-gammaln = special("gammaln", "the logarithm of the gamma function's size", lax.lgamma)
-digamma = special("digamma", "the derivative of `gammaln`", lax.digamma)
-erf = special("erf", "the error function", lax.erf)
-erfc = special("erfc", "1 less the error function", lax.erfc)
-erfinv = special("erfinv", "the inverse of the error function", lax.erf_inv)
-expit = special("expit", "``1 / (1 + exp(-x))``", lax.logistic)
+gammaln = def_special_unary(
+    "gammaln", "the logarithm of the gamma function's size", lax.lgamma
+)
+digamma = def_special_unary("digamma", "the derivative of `gammaln`", lax.digamma)
+erf = def_special_unary("erf", "the error function", lax.erf)
+erfc = def_special_unary("erfc", "1 less the error function", lax.erfc)
+erfinv = def_special_unary("erfinv", "the inverse of the error function", lax.erf_inv)
+expit = def_special_unary("expit", "``1 / (1 + exp(-x))``", lax.logistic)
 
 
 def _sign_of_gamma(x):
-    real_only("gammasgn", x)
+    raise_if_complex("gammasgn", x)
     below = lax.floor(x)
     pole = (x < 0) & (x == below) | jnp.isnan(x)
     odd = (x < 0) & jnp.not_equal(below % 2, 0) | (x == 0) & jnp.signbit(x)
@@ -132,7 +136,7 @@ def _sign_of_gamma(x):
 
 
 def _gamma(x):
-    real_only("gamma", x)
+    raise_if_complex("gamma", x)
     return _sign_of_gamma(x) * lax.exp(lax.lgamma(x))
 
 
@@ -145,7 +149,7 @@ def _correction(x):
 
 def _log_beta(a, b):
     """Return ``gammaln(a) + gammaln(b) - gammaln(a + b)``, where it cancels as well."""
-    real_only("betaln", a)
+    raise_if_complex("betaln", a)
     ordered = a <= b  # chosen, since slopes of `minimum` are halves where a == b
     small, large = jnp.where(ordered, a, b), jnp.where(ordered, b, a)
     plain = lax.lgamma(small) + (lax.lgamma(large) - lax.lgamma(small + large))
@@ -162,14 +166,14 @@ def _log_beta(a, b):
 
 
 def _beta(a, b):
-    real_only("beta", a)
+    raise_if_complex("beta", a)
     signs = [_sign_of_gamma(x) for x in (a, b, a + b)]
     return signs[0] * signs[1] * signs[2] * lax.exp(_log_beta(a, b))
 
 
 @custom_jvp
 def _rising(x, y):
-    real_only("poch", x)
+    raise_if_complex("poch", x)
     ratio = _gamma(x + y) / _gamma(x)
     return jnp.where(lax.eq(y, 0), 1, ratio).astype(x.dtype)
 
@@ -181,15 +185,17 @@ _rising.defjvps(
 
 
 def _log_gamma(x):
-    real_only("loggamma", x)
+    raise_if_complex("loggamma", x)
     return jnp.where(x > 0, lax.lgamma(x), np.nan)
 
 
-loggamma = special(
+loggamma = def_special_unary(
     "loggamma", "the logarithm of the gamma function, NaN up to 0", _log_gamma
 )
-gammasgn = special("gammasgn", "the sign of the gamma function", _sign_of_gamma)
-gamma = special("gamma", "the gamma function", _gamma)
+gammasgn = def_special_unary(
+    "gammasgn", "the sign of the gamma function", _sign_of_gamma
+)
+gamma = def_special_unary("gamma", "the gamma function", _gamma)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
@@ -197,7 +203,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.betaln``.
     """
-    return _log_beta(*operands("betaln", a, b))
+    return _log_beta(*promote_args_inexact("betaln", a, b))
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
@@ -205,7 +211,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.beta``.
     """
-    return _beta(*operands("beta", a, b))
+    return _beta(*promote_args_inexact("beta", a, b))
 
 
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
@@ -213,7 +219,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.poch``.
     """
-    return _rising(*operands("poch", z, m))
+    return _rising(*promote_args_inexact("poch", z, m))
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
@@ -227,7 +233,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """
     if exact:
         raise NotImplementedError("factorial with exact=True")
-    [count] = operands("factorial", n)
+    [count] = promote_args_inexact("factorial", n)
     negative = count < 0
     safe = jnp.where(negative, 0, count)  # beside the poles of the gamma function
     return jnp.where(negative, 0, lax.exp(lax.lgamma(safe + 1)))
@@ -242,7 +248,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
     Reference: ``jax.scipy.special.comb``.
     """
-    of, some = operands("comb", N, k)
+    of, some = promote_args_inexact("comb", N, k)
     if repetition:
         return jnp.where((some == 0) & (of >= 0), 1.0, comb(of + some - 1, some))
     possible = (some <= of) & (of >= 0) & (some >= 0)
@@ -260,8 +266,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.multigammaln``.
     """
-    size = as_integer(d, "the argument d of multigammaln")
-    [z] = operands("multigammaln", a)
+    size = operator_index(d, "the argument d of multigammaln")
+    [z] = promote_args_inexact("multigammaln", a)
     terms = lax.lgamma(z[..., None] - jnp.arange(size, dtype=z.dtype) / 2)
     return terms.sum(-1) + np.asarray(size * (size - 1) / 4 * np.log(np.pi), z.dtype)
 
@@ -269,7 +275,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 # Series and continued fractions, evaluated until no number of an array changes.
 
 
-def repeat(step, state, like, limit):
+def iterate_until_converged(step, state, like, limit):
     """Return the state when ``step(n, state)`` finds no number active.
 
     Args:
@@ -304,7 +310,7 @@ def power_series(ratio, like, limit=2000):
         return abs(term) > eps * abs(total), (term, total + term)
 
     one = lax.full_like(like, 1)
-    return repeat(step, (one, one), like, limit)[1]
+    return iterate_until_converged(step, (one, one), like, limit)[1]
 
 
 def continued_fraction(terms, like, limit=2000):
@@ -326,10 +332,12 @@ def continued_fraction(terms, like, limit=2000):
         d = 1 / d
         return abs(c * d - 1) > info.eps, (value * (c * d), c, d)
 
-    return repeat(step, (tiny, tiny, lax.full_like(like, 0)), like, limit)[0]
+    return iterate_until_converged(
+        step, (tiny, tiny, lax.full_like(like, 0)), like, limit
+    )[0]
 
 
-def slopes(function, *rules):
+def def_argument_jvps(function, *rules):
     """Give a `custom_jvp` function a derivative for each argument that has a tangent.
 
     Args:
@@ -348,7 +356,7 @@ def slopes(function, *rules):
     function.defjvp(jvp, symbolic_zeros=True)
 
 
-def without_slope(name, argument):
+def raising_jvp(name, argument):
     """Return a rule that refuses to differentiate a function in an argument."""
 
     def rule(result, *primals):
@@ -360,7 +368,7 @@ def without_slope(name, argument):
     return rule
 
 
-def in_float32(function, weak=True):
+def upcast_to_float32(function, weak=True):
     """Return a function that computes numbers of 16 bits with 32 bits.
 
     Args:
@@ -414,20 +422,26 @@ def gamma_density(_, a, x):
     return jnp.where(x == np.inf, 0, found)
 
 
-lower_gamma: Any = custom_jvp(in_float32(lambda a, x: gamma_tails(a, x)[0]))
-upper_gamma: Any = custom_jvp(in_float32(lambda a, x: gamma_tails(a, x)[1]))
+lower_incomplete_gamma: Any = custom_jvp(
+    upcast_to_float32(lambda a, x: gamma_tails(a, x)[0])
+)
+upper_incomplete_gamma: Any = custom_jvp(
+    upcast_to_float32(lambda a, x: gamma_tails(a, x)[1])
+)
 
 
-def gamma_slope(a, x):
+def incomplete_gamma_grad_a(a, x):
     """Return the derivative of the incomplete gamma function in `a`."""
     slope = -random_gamma_grad(a, x) * gamma_density(None, a, x)
     return jnp.where((x == 0) | (x == np.inf), 0, slope).astype(x.dtype)
 
 
-slopes(lower_gamma, lambda p, a, x: gamma_slope(a, x), gamma_density)
-slopes(
-    upper_gamma,
-    lambda q, a, x: -gamma_slope(a, x),
+def_argument_jvps(
+    lower_incomplete_gamma, lambda p, a, x: incomplete_gamma_grad_a(a, x), gamma_density
+)
+def_argument_jvps(
+    upper_incomplete_gamma,
+    lambda q, a, x: -incomplete_gamma_grad_a(a, x),
     lambda q, a, x: -gamma_density(q, a, x),
 )
 
@@ -461,11 +475,11 @@ def beta_share(a, b, x):
     return jnp.where(bad, np.nan, share)
 
 
-incomplete_beta: Any = custom_jvp(in_float32(beta_share))
-slopes(
-    incomplete_beta,
-    without_slope("betainc", "a"),
-    without_slope("betainc", "b"),
+regularized_incomplete_beta: Any = custom_jvp(upcast_to_float32(beta_share))
+def_argument_jvps(
+    regularized_incomplete_beta,
+    raising_jvp("betainc", "a"),
+    raising_jvp("betainc", "b"),
     lambda p, a, b, x: lax.exp(
         (b - 1) * lax.log1p(-x) + (a - 1) * lax.log(x) - betaln(a, b)
     ),
@@ -533,21 +547,23 @@ def _order_1_over_x(x):
     return jnp.where(abs(x) <= 8, low, high / jnp.maximum(abs(x), 8))
 
 
-scaled_i0: Any = custom_jvp(in_float32(_order_0))
-scaled_i1: Any = custom_jvp(in_float32(_order_1))
+scaled_i0: Any = custom_jvp(upcast_to_float32(_order_0))
+scaled_i1: Any = custom_jvp(upcast_to_float32(_order_1))
 
 
-@in_float32
+@upcast_to_float32
 def _slope_of_order_1(x):
     return scaled_i0(x) - lax.sign(x) * scaled_i1(x) - _order_1_over_x(x)
 
 
-slopes(scaled_i0, lambda y, x: scaled_i1(x) - lax.sign(x) * y)
-slopes(scaled_i1, lambda y, x: _slope_of_order_1(x))
+def_argument_jvps(scaled_i0, lambda y, x: scaled_i1(x) - lax.sign(x) * y)
+def_argument_jvps(scaled_i1, lambda y, x: _slope_of_order_1(x))
 
-bessel_i1 = in_float32(lambda x: lax.exp(_size(x)) * scaled_i1(x))
-bessel_i0: Any = custom_jvp(in_float32(lambda x: lax.exp(_size(x)) * scaled_i0(x)))
-slopes(bessel_i0, lambda y, x: bessel_i1(x))
+bessel_i1 = upcast_to_float32(lambda x: lax.exp(_size(x)) * scaled_i1(x))
+bessel_i0: Any = custom_jvp(
+    upcast_to_float32(lambda x: lax.exp(_size(x)) * scaled_i0(x))
+)
+def_argument_jvps(bessel_i0, lambda y, x: bessel_i1(x))
 
 
 @partial(custom_jvp, nondiff_argnums=(1, 2))
@@ -582,7 +598,7 @@ def _slope_of_first_kind(v, count, primals, tangents):
 
 # The Hurwitz zeta function and the polygamma functions.
 
-TERMS, CORRECTIONS = 12, 14
+EULER_MACLAURIN_TERMS, CORRECTIONS = 12, 14
 
 
 @cache
@@ -597,8 +613,8 @@ def bernoulli_numbers(count):
 
 
 def _sum_of_positive(s, q):
-    end, total = q + TERMS, lax.full_like(q, 0)
-    for k in range(TERMS):
+    end, total = q + EULER_MACLAURIN_TERMS, lax.full_like(q, 0)
+    for k in range(EULER_MACLAURIN_TERMS):
         total = total + (q + k) ** -s
     total = total + end ** (1 - s) / (s - 1) + 0.5 * end**-s
     factor = s * end ** (-s - 1)
@@ -625,7 +641,7 @@ def zeta_sum(s, q):
     return jnp.where(bad, np.nan, jnp.where(pole, np.inf, total))
 
 
-hurwitz_zeta = custom_jvp(in_float32(zeta_sum))
+hurwitz_zeta = custom_jvp(upcast_to_float32(zeta_sum))
 
 
 def _slope_in_order(y, s, q):
@@ -633,7 +649,9 @@ def _slope_in_order(y, s, q):
     return jnp.where(q < 0, np.nan, slope)  # there, only integers have a value
 
 
-slopes(hurwitz_zeta, _slope_in_order, lambda y, s, q: -s * hurwitz_zeta(s + 1, q))
+def_argument_jvps(
+    hurwitz_zeta, _slope_in_order, lambda y, s, q: -s * hurwitz_zeta(s + 1, q)
+)
 
 
 def _polygamma(n, x):
@@ -643,9 +661,9 @@ def _polygamma(n, x):
     return jnp.where(valid, jnp.where(n == 0, lax.digamma(x), many), np.nan)
 
 
-polygamma_of = custom_jvp(in_float32(_polygamma))
-slopes(
+polygamma_of = custom_jvp(upcast_to_float32(_polygamma))
+def_argument_jvps(
     polygamma_of,
-    without_slope("polygamma", "its order"),
+    raising_jvp("polygamma", "its order"),
     lambda y, n, x: polygamma_of(n + 1, x),
 )

@@ -22,34 +22,34 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
-from minijax.arrays.numerics import as_integer, check_kind
+from minijax.arrays.numerics import check_kind, operator_index
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.lax.reductions import promote_dtypes
 from minijax.nn import functions as normalisation
 from minijax.nn.functions import logsumexp as logsumexp
-from minijax.numpy.operators import numbers_of
+from minijax.numpy.operators import concrete_numpy
 from minijax.scipy.special.entropies import ndtr, xlogy
 from minijax.scipy.special.gamma_functions import (
     continued_fraction,
-    gamma_slope,
+    def_argument_jvps,
+    def_special,
+    def_special_real,
+    def_special_unary,
     gammasgn,
     hurwitz_zeta,
-    in_float32,
-    incomplete_beta,
-    lower_gamma,
-    operands,
+    incomplete_gamma_grad_a,
+    iterate_until_converged,
+    lower_incomplete_gamma,
     polygamma_of,
     power_series,
-    real_only,
-    repeat,
+    promote_args_inexact,
+    raise_if_complex,
+    regularized_incomplete_beta,
     scaled_i0,
     scaled_i1,
-    slopes,
-    special,
-    special_of,
-    special_of_reals,
-    upper_gamma,
+    upcast_to_float32,
+    upper_incomplete_gamma,
 )
 from minijax.typing import ArrayLike
 
@@ -77,7 +77,7 @@ def log_softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
 
 def _of_floats(name, what, parameters, function):
     """Return a special function that refuses integers, as `minijax.lax` does."""
-    promoting = special_of(name, what, parameters, function)
+    promoting = def_special(name, what, parameters, function)
 
     def of_arrays(*args, **kwargs):
         operands = promote_dtypes(*args, *kwargs.values())
@@ -97,14 +97,14 @@ def _of_floats(name, what, parameters, function):
 
 
 igamma = _of_floats(
-    "igamma", "the lower incomplete gamma function", "a x", lower_gamma
+    "igamma", "the lower incomplete gamma function", "a x", lower_incomplete_gamma
 )
-igammac = _of_floats("igammac", "1 less `igamma`", "a x", upper_gamma)
+igammac = _of_floats("igammac", "1 less `igamma`", "a x", upper_incomplete_gamma)
 igamma_grad_a = _of_floats(
-    "igamma_grad_a", "the derivative of `igamma` in `a`", "a x", gamma_slope
+    "igamma_grad_a", "the derivative of `igamma` in `a`", "a x", incomplete_gamma_grad_a
 )
 betainc = _of_floats(
-    "betainc", "the incomplete beta function", "a b x", incomplete_beta
+    "betainc", "the incomplete beta function", "a b x", regularized_incomplete_beta
 )
 bessel_i0e = _of_floats("bessel_i0e", "``exp(-|x|) I0(x)``", "x", scaled_i0)
 bessel_i1e = _of_floats("bessel_i1e", "``exp(-|x|) I1(x)``", "x", scaled_i1)
@@ -150,7 +150,7 @@ def _faddeeva(z):
 
 
 _smooth_faddeeva: Any = custom_jvp(_faddeeva)
-slopes(_smooth_faddeeva, lambda y, z: -2 * z * y + 2j / _ROOT)
+def_argument_jvps(_smooth_faddeeva, lambda y, z: -2 * z * y + 2j / _ROOT)
 
 
 def wofz(z: ArrayLike) -> Array:
@@ -158,7 +158,7 @@ def wofz(z: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.wofz``.
     """
-    [x] = operands("wofz", z)
+    [x] = promote_args_inexact("wofz", z)
     return _smooth_faddeeva(x.astype(np.result_type(x.dtype, np.complex64)))
 
 
@@ -199,10 +199,12 @@ def _slope_of_dawson(y, x):
     return jnp.where(far, series, 1 - 2 * near * y)
 
 
-_smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement, weak=False))
-slopes(_smooth_scaled_complement, _slope_of_scaled_complement)
-_smooth_dawson: Any = custom_jvp(in_float32(_dawson, weak=False))
-slopes(_smooth_dawson, _slope_of_dawson)
+_smooth_scaled_complement: Any = custom_jvp(
+    upcast_to_float32(_scaled_complement, weak=False)
+)
+def_argument_jvps(_smooth_scaled_complement, _slope_of_scaled_complement)
+_smooth_dawson: Any = custom_jvp(upcast_to_float32(_dawson, weak=False))
+def_argument_jvps(_smooth_dawson, _slope_of_dawson)
 
 
 def _erfcx(x):
@@ -212,8 +214,8 @@ def _erfcx(x):
     return _smooth_scaled_complement(x)
 
 
-erfcx = special("erfcx", "the scaled error function", _erfcx)
-dawsn = special_of_reals("dawsn", "Dawson's integral", _smooth_dawson)
+erfcx = def_special_unary("erfcx", "the scaled error function", _erfcx)
+dawsn = def_special_real("dawsn", "Dawson's integral", _smooth_dawson)
 
 
 def _exponential_integral(n, x):
@@ -249,8 +251,8 @@ def _of_order(n, x):
     return jnp.where(n == 0, lax.exp(-x) / x, found)
 
 
-_smooth_exponential_integral: Any = custom_jvp(in_float32(_of_order, weak=False))
-slopes(
+_smooth_exponential_integral: Any = custom_jvp(upcast_to_float32(_of_order, weak=False))
+def_argument_jvps(
     _smooth_exponential_integral,
     lambda y, n, x: lax.full_like(x, np.nan),
     lambda y, n, x: -_smooth_exponential_integral(n - 1, x),
@@ -267,10 +269,10 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.expn``.
     """
-    return _smooth_exponential_integral(*operands("expn", n, x))
+    return _smooth_exponential_integral(*promote_args_inexact("expn", n, x))
 
 
-exp1 = special_of_reals(
+exp1 = def_special_real(
     "exp1",
     "the exponential integral of order 1",
     lambda x: expn(1, x),
@@ -287,9 +289,9 @@ def _principal_integral(x):
     return jnp.where(x > 0, positive, negative)
 
 
-_smooth_principal: Any = custom_jvp(in_float32(_principal_integral, weak=False))
-slopes(_smooth_principal, lambda y, x: lax.exp(x) / x)
-expi = special_of_reals(
+_smooth_principal: Any = custom_jvp(upcast_to_float32(_principal_integral, weak=False))
+def_argument_jvps(_smooth_principal, lambda y, x: lax.exp(x) / x)
+expi = def_special_real(
     "expi", "the principal value of ``exp(t) / t``", _smooth_principal
 )
 
@@ -337,10 +339,12 @@ def _cosine_integral(x):
     return jnp.where(jnp.isinf(x), 0, found)
 
 
-_smooth_sine_integral: Any = custom_jvp(in_float32(_sine_integral, weak=False))
-slopes(_smooth_sine_integral, lambda y, x: jnp.sinc(x / math.pi))
-_smooth_cosine_integral: Any = custom_jvp(in_float32(_cosine_integral, weak=False))
-slopes(_smooth_cosine_integral, lambda y, x: lax.cos(x) / x)
+_smooth_sine_integral: Any = custom_jvp(upcast_to_float32(_sine_integral, weak=False))
+def_argument_jvps(_smooth_sine_integral, lambda y, x: jnp.sinc(x / math.pi))
+_smooth_cosine_integral: Any = custom_jvp(
+    upcast_to_float32(_cosine_integral, weak=False)
+)
+def_argument_jvps(_smooth_cosine_integral, lambda y, x: lax.cos(x) / x)
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
@@ -351,7 +355,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
     Reference: ``jax.scipy.special.sici``.
     """
-    [x] = operands("sici", x)
+    [x] = promote_args_inexact("sici", x)
     if jnp.iscomplexobj(x):
         raise ValueError("Argument `x` to sici must be real-valued.")
     return _smooth_sine_integral(x), _smooth_cosine_integral(x)
@@ -383,10 +387,10 @@ def _fresnel_cosine(x):
     return jnp.where(abs(x) < 1.3, near, lax.sign(x) * _fresnel_far(x).real)
 
 
-_smooth_fresnel_sine: Any = custom_jvp(in_float32(_fresnel_sine, weak=False))
-slopes(_smooth_fresnel_sine, lambda y, x: lax.sin(x * x * (math.pi / 2)))
-_smooth_fresnel_cosine: Any = custom_jvp(in_float32(_fresnel_cosine, weak=False))
-slopes(_smooth_fresnel_cosine, lambda y, x: lax.cos(x * x * (math.pi / 2)))
+_smooth_fresnel_sine: Any = custom_jvp(upcast_to_float32(_fresnel_sine, weak=False))
+def_argument_jvps(_smooth_fresnel_sine, lambda y, x: lax.sin(x * x * (math.pi / 2)))
+_smooth_fresnel_cosine: Any = custom_jvp(upcast_to_float32(_fresnel_cosine, weak=False))
+def_argument_jvps(_smooth_fresnel_cosine, lambda y, x: lax.cos(x * x * (math.pi / 2)))
 
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
@@ -397,7 +401,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
     Reference: ``jax.scipy.special.fresnel``.
     """
-    [x] = operands("fresnel", x)
+    [x] = promote_args_inexact("fresnel", x)
     if jnp.iscomplexobj(x):
         raise NotImplementedError("fresnel of complex numbers is not implemented.")
     return _smooth_fresnel_sine(x), _smooth_fresnel_cosine(x)
@@ -433,9 +437,9 @@ def _spence_bend(y, x):
     return jnp.where(one, 0.5, bend)
 
 
-_spence_function: Any = custom_jvp(in_float32(_spence, weak=False))
-slopes(_spence_slope, _spence_bend)
-slopes(_spence_function, lambda y, x: _spence_slope(x))
+_spence_function: Any = custom_jvp(upcast_to_float32(_spence, weak=False))
+def_argument_jvps(_spence_slope, _spence_bend)
+def_argument_jvps(_spence_function, lambda y, x: _spence_slope(x))
 
 
 def spence(x: ArrayLike) -> Array:
@@ -475,15 +479,13 @@ def _owens_t(h, a):
     return lax.sign(a) * jnp.where(wide, other, found)
 
 
-_smooth_owen: Any = custom_jvp(in_float32(_owens_t, weak=False))
-slopes(
+_smooth_owen: Any = custom_jvp(upcast_to_float32(_owens_t, weak=False))
+def_argument_jvps(
     _smooth_owen,
     lambda y, h, a: (
         -lax.exp(-0.5 * h * h) * (ndtr(h * a) - 0.5) / math.sqrt(2 * math.pi)
     ),
-    lambda y, h, a: (
-        lax.exp(-0.5 * h * h * (1 + a * a)) / ((1 + a * a) * 2 * math.pi)
-    ),
+    lambda y, h, a: lax.exp(-0.5 * h * h * (1 + a * a)) / ((1 + a * a) * 2 * math.pi),
 )
 
 
@@ -492,8 +494,8 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.owens_t``.
     """
-    h, a = operands("owens_t", h, a)
-    real_only("owens_t", h)
+    h, a = promote_args_inexact("owens_t", h, a)
+    raise_if_complex("owens_t", h)
     if h.dtype.itemsize < 4:
         h, a = (x.astype(np.float32) for x in (h, a))
     return _smooth_owen(h, a)
@@ -566,7 +568,7 @@ def _with_logarithm(a, b, m, s):
         return abs(added) > jnp.finfo(s.dtype).eps * abs(total), (term, total + added)
 
     one = lax.full_like(s, 1)
-    _, tail = repeat(step, (one, bracket(0)), s, 500)
+    _, tail = iterate_until_converged(step, (one, bracket(0)), s, 500)
     tail = tail * _gammas([c], [a, b, m + 1]) * lax.pow(s, m)
     return jnp.where(some, head, 0) - jnp.where(m % 2 == 0, tail, -tail)
 
@@ -615,14 +617,14 @@ def _slope_of_series(factor):
             return active, (term, moved, total + moved)
 
         zero = lax.full_like(x, 0)
-        found = repeat(step, (zero + 1, zero, zero), x, 2000)[2]
+        found = iterate_until_converged(step, (zero + 1, zero, zero), x, 2000)[2]
         return jnp.where(abs(x) < 1, found, np.nan)
 
     return rule
 
 
-_smooth_hypergeometric: Any = custom_jvp(in_float32(_hypergeometric, weak=False))
-slopes(
+_smooth_hypergeometric: Any = custom_jvp(upcast_to_float32(_hypergeometric, weak=False))
+def_argument_jvps(
     _smooth_hypergeometric,
     _slope_of_series(lambda n, a, b, c, x: (b + n - 1) / (c + n - 1) / n * x),
     _slope_of_series(lambda n, a, b, c, x: (a + n - 1) / (c + n - 1) / n * x),
@@ -640,8 +642,8 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.hyp2f1``.
     """
-    args = operands("hyp2f1", a, b, c, x)
-    real_only("hyp2f1", args[0])
+    args = promote_args_inexact("hyp2f1", a, b, c, x)
+    raise_if_complex("hyp2f1", args[0])
     return _smooth_hypergeometric(*jnp.broadcast_arrays(*args))
 
 
@@ -684,7 +686,9 @@ def _slopes_of_series(a, b, x):
         return grows[0] | grows[1] | grows[2], (*new, *totals)
 
     one, zero = lax.full_like(x, 1), lax.full_like(x, 0)
-    return repeat(step, (one, zero, zero, one, zero, zero), x, 2000)[4:]
+    return iterate_until_converged(step, (one, zero, zero, one, zero, zero), x, 2000)[
+        4:
+    ]
 
 
 def _kummer_slopes(a, b, x):
@@ -695,11 +699,11 @@ def _kummer_slopes(a, b, x):
     return jnp.where(turned, -in_a, in_a) * grown, in_b
 
 
-_smooth_kummer: Any = custom_jvp(in_float32(_kummer, weak=False))
-slopes(
+_smooth_kummer: Any = custom_jvp(upcast_to_float32(_kummer, weak=False))
+def_argument_jvps(
     _smooth_kummer,
-    lambda y, a, b, x: in_float32(lambda *p: _kummer_slopes(*p)[0])(a, b, x),
-    lambda y, a, b, x: in_float32(lambda *p: _kummer_slopes(*p)[1])(a, b, x),
+    lambda y, a, b, x: upcast_to_float32(lambda *p: _kummer_slopes(*p)[0])(a, b, x),
+    lambda y, a, b, x: upcast_to_float32(lambda *p: _kummer_slopes(*p)[1])(a, b, x),
     lambda y, a, b, x: a / b * _smooth_kummer(a + 1, b + 1, x),
 )
 
@@ -709,7 +713,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.hyp1f1``.
     """
-    return _smooth_kummer(*operands("hyp1f1", a, b, x))
+    return _smooth_kummer(*promote_args_inexact("hyp1f1", a, b, x))
 
 
 def _legendre(n, m, cosine, n_max):
@@ -763,11 +767,11 @@ def sph_harm_y(
         raise NotImplementedError(
             "The 'diff_n' argument to sph_harm_y is not supported; use jax.grad."
         )
-    theta, phi = operands("sph_harm_y", theta, phi)
+    theta, phi = promote_args_inexact("sph_harm_y", theta, phi)
     n, m = jnp.asarray(n), jnp.asarray(m)
     if n_max is None:
-        n_max = int(numbers_of(n, "the degree n, without n_max,").max())
-    n_max = as_integer(n_max, "n_max of sph_harm_y")
+        n_max = int(concrete_numpy(n, "the degree n, without n_max,").max())
+    n_max = operator_index(n_max, "n_max of sph_harm_y")
     n, m, theta, phi = jnp.broadcast_arrays(n, m, jnp.atleast_1d(theta), phi)
     size = abs(m)
     found = _legendre(jnp.minimum(n, n_max), size, lax.cos(theta), n_max)

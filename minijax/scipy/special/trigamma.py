@@ -6,7 +6,7 @@
 from importlib import import_module
 
 from minijax import lax
-from minijax.forward_mode.jvp import jvp_rules, slope_rule
+from minijax.forward_mode.jvp import defjvp_unary, jvp_rules
 
 
 def _trigamma(z, x):
@@ -14,4 +14,4 @@ def _trigamma(z, x):
     return polygamma_of(lax.full_like(x, 1), x)
 
 
-jvp_rules[lax.digamma_p] = slope_rule(lax.digamma_p, _trigamma)
+jvp_rules[lax.digamma_p] = defjvp_unary(lax.digamma_p, _trigamma)

@@ -27,12 +27,12 @@ from minijax.scipy.special.gamma_functions import (
     betaln,
     expit,
     gammaln,
-    incomplete_beta,
-    lower_gamma,
-    operands,
-    real_only,
+    lower_incomplete_gamma,
+    promote_args_inexact,
+    raise_if_complex,
+    regularized_incomplete_beta,
     scaled_i0,
-    upper_gamma,
+    upper_incomplete_gamma,
 )
 
 # The paths of distributions, which Python may import like modules.
@@ -136,9 +136,9 @@ def _of_arrays(name, key, formula, anchored, real):
     def of_arrays(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        x, *rest = operands(f"{name}.{key}", *bound.args)
+        x, *rest = promote_args_inexact(f"{name}.{key}", *bound.args)
         if real:
-            real_only(f"{name}.{key}", x, TypeError)
+            raise_if_complex(f"{name}.{key}", x, TypeError)
         if anchored and np.ndim(bound.args[0]):
             x = lax.convert_element_type(x, x.dtype)  # it stays, and is not weak
         return formula(x, *rest)
@@ -199,7 +199,7 @@ def quantile(formula, low, high, like):
 MOVES: dict = {"logpdf": density, "ppf": quantile, "isf": quantile}
 
 
-def family(
+def location_scale_family(
     name,
     derived="",
     support=(-np.inf, np.inf),
@@ -229,7 +229,7 @@ def family(
         rule = MOVES.get(key, probability)(formula, low, high, like)
         moved[key] = _with_location(rule, inspect.signature(formula))
         if valid and key == "logpdf":
-            moved[key] = if_valid(valid, moved[key])
+            moved[key] = nan_if_invalid(valid, moved[key])
     return distribution(name, derived, anchored, real, **moved)
 
 
@@ -248,7 +248,7 @@ def _with_location(rule, signature):
     return formula
 
 
-def if_valid(valid, formula):
+def nan_if_invalid(valid, formula):
     """Return a formula that is NaN where its parameters are not valid."""
 
     def checked(*args):
@@ -258,7 +258,7 @@ def if_valid(valid, formula):
     return checked
 
 
-def between(q, value):
+def quantile_or_nan(q, value):
     """Return a quantile; NaN where `q` is no probability."""
     return jnp.where((q >= 0) & (q <= 1), value, np.nan)
 
@@ -275,7 +275,7 @@ def _two_tails(x):
     return jnp.where(left, tail, 1 - tail)
 
 
-norm = family(
+norm = location_scale_family(
     "norm",
     "pdf",
     like="mirrored",
@@ -287,7 +287,7 @@ norm = family(
     ppf=lambda q: ndtri(q),
     isf=lambda q: ndtri(1 - q),
 )
-cauchy = family(
+cauchy = location_scale_family(
     "cauchy",
     "pdf logcdf logsf",
     logpdf=lambda x: -math.log(np.pi) - lax.log1p(x * x),
@@ -296,14 +296,14 @@ cauchy = family(
     ppf=lambda q: lax.tan(np.pi * q - np.pi / 2),
     isf=lambda q: lax.tan(np.pi / 2 - np.pi * q),
 )
-laplace = family(
+laplace = location_scale_family(
     "laplace",
     "pdf",
     real=True,
     logpdf=lambda x: -abs(x) - math.log(2),
     cdf=lambda x: _two_tails(x),
 )
-logistic = family(
+logistic = location_scale_family(
     "logistic",
     "pdf",
     logpdf=lambda x: -2 * jnp.logaddexp(x / 2, -x / 2),
@@ -312,7 +312,7 @@ logistic = family(
     ppf=lambda x: logit(x),
     isf=lambda x: -logit(x),
 )
-expon = family(
+expon = location_scale_family(
     "expon",
     "pdf",
     (0, np.inf),
@@ -322,18 +322,18 @@ expon = family(
     logcdf=lambda x: lax.log1p(-lax.exp(-x)),
     sf=lambda x: lax.exp(-x),
     logsf=lambda x: -x,
-    ppf=lambda q: between(q, -lax.log1p(-q)),
+    ppf=lambda q: quantile_or_nan(q, -lax.log1p(-q)),
 )
-uniform = family(
+uniform = location_scale_family(
     "uniform",
     "pdf",
     (0, 1),
     anchored=False,
     logpdf=lambda x: lax.full_like(x, 0),
     cdf=lambda x: x,
-    ppf=lambda q: between(q, q),
+    ppf=lambda q: quantile_or_nan(q, q),
 )
-pareto = family(
+pareto = location_scale_family(
     "pareto",
     "pdf sf",
     (1, np.inf),
@@ -341,21 +341,23 @@ pareto = family(
     cdf=lambda x, b: 1 - x**-b,
     logcdf=lambda x, b: lax.log1p(-(x**-b)),
     logsf=lambda x, b: -b * lax.log(x),
-    ppf=lambda q, b: between(q, (1 - q) ** (-1 / b)),
+    ppf=lambda q, b: quantile_or_nan(q, (1 - q) ** (-1 / b)),
 )
 
 
-gamma = family(
+gamma = location_scale_family(
     "gamma",
     "pdf logcdf logsf",
     (0, np.inf),
     like="clamped",
     logpdf=lambda x, a: xlogy(a - 1, x) - x - gammaln(a),
-    cdf=lambda x, a: lower_gamma(a, x),
+    cdf=lambda x, a: lower_incomplete_gamma(a, x),
     beyond="sf",
-    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.where(x < 0, 1, x))),
+    sf=lambda x, a: jnp.where(
+        x < 0, 1, upper_incomplete_gamma(a, jnp.where(x < 0, 1, x))
+    ),
 )
-chi2 = family(
+chi2 = location_scale_family(
     "chi2",
     "pdf logcdf logsf",
     (0, np.inf),
@@ -363,20 +365,20 @@ chi2 = family(
     logpdf=lambda x, df: (
         (df / 2 - 1) * lax.log(x) - x / 2 - gammaln(df / 2) - math.log(2) * df / 2
     ),
-    cdf=lambda x, df: lower_gamma(df / 2, x / 2),
-    sf=lambda x, df: upper_gamma(df / 2, x / 2),
+    cdf=lambda x, df: lower_incomplete_gamma(df / 2, x / 2),
+    sf=lambda x, df: upper_incomplete_gamma(df / 2, x / 2),
 )
-beta = family(
+beta = location_scale_family(
     "beta",
     "pdf logcdf logsf",
     (0, 1),
     like="clamped",
     valid=lambda x, a, b, loc, scale: (a > 0) & (b > 0) & (scale > 0),
     logpdf=lambda x, a, b: xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b),
-    cdf=lambda x, a, b: incomplete_beta(a, b, x),
-    sf=lambda x, a, b: incomplete_beta(b, a, 1 - x),
+    cdf=lambda x, a, b: regularized_incomplete_beta(a, b, x),
+    sf=lambda x, a, b: regularized_incomplete_beta(b, a, 1 - x),
 )
-t = family(
+t = location_scale_family(
     "t",
     "pdf",
     like="mirrored",
@@ -409,7 +411,7 @@ def gumbel(name, sign, **probabilities):
     def of_scale(formula):
         valid = lambda x, loc=0, scale=1: scale > 0  # noqa: E731
         moved = lambda x, loc=0, scale=1: formula(sign * (x - loc) / scale, scale)  # noqa: E731
-        return if_valid(valid, moved)
+        return nan_if_invalid(valid, moved)
 
     def quantile(p, loc=0, scale=1):
         z = -lax.log(-lax.log(p)) if sign == 1 else lax.log(-lax.log1p(-p))
@@ -449,13 +451,13 @@ gennorm = distribution(
     "pdf",
     logpdf=lambda x, beta: lax.log(beta / 2) - gammaln(1 / beta) - abs(x) ** beta,
     cdf=lambda x, beta: (
-        0.5 * (1 + lax.sign(x) * lower_gamma(1 / beta, abs(x) ** beta))
+        0.5 * (1 + lax.sign(x) * lower_incomplete_gamma(1 / beta, abs(x) ** beta))
     ),
 )
 vonmises = distribution(
     "vonmises",
     "pdf",
-    logpdf=if_valid(
+    logpdf=nan_if_invalid(
         lambda x, kappa: lax.gt(kappa, 0),
         lambda x, kappa: (
             kappa * (lax.cos(x) - 1) - lax.log(2 * np.pi * scaled_i0(kappa))
@@ -466,7 +468,7 @@ wrapcauchy = distribution(
     "wrapcauchy",
     "pdf",
     real=True,
-    logpdf=if_valid(
+    logpdf=nan_if_invalid(
         lambda x, c: (c > 0) & (c < 1),
         lambda x, c: jnp.where(
             (x >= 0) & (x <= 2 * np.pi),
@@ -504,7 +506,7 @@ def _log_density_cut(z, a, b):
     return jnp.where(a >= b, np.nan, value)
 
 
-truncnorm = family(
+truncnorm = location_scale_family(
     "truncnorm",
     "pdf cdf sf",
     like="mirrored",
@@ -575,7 +577,7 @@ def _log_poisson(k, mu, loc=0):
 
 def _poisson_below(k, mu, loc=0):
     x = k - loc
-    return jnp.where(x < 0, 0, upper_gamma(lax.floor(1 + x), mu))
+    return jnp.where(x < 0, 0, upper_incomplete_gamma(lax.floor(1 + x), mu))
 
 
 def _poisson_entropy(mu, loc=0):

@@ -16,7 +16,7 @@ import numpy as np
 
 from minijax import lax, random
 from minijax import numpy as jnp
-from minijax.arrays.numerics import canonicalize_axis, size_along
+from minijax.arrays.numerics import canonicalize_axis, dim_size_along
 from minijax.batching.vmap import vmap
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
@@ -173,7 +173,7 @@ def sem(
     [x] = promote_dtypes_inexact(jnp.asarray(a))
     how: dict = {"ddof": ddof, "keepdims": keepdims}
     if nan_policy == "propagate":
-        count = x.size if axis is None else size_along(x, axis)
+        count = x.size if axis is None else dim_size_along(x, axis)
         return x.std(axis, **how) / np.sqrt(count).astype(x.dtype)
     if nan_policy == "omit":
         counts = jnp.logical_not(jnp.isnan(x)).sum(axis, keepdims=keepdims)

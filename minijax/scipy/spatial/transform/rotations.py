@@ -50,7 +50,7 @@ def composed(p, q):
     return jnp.concatenate([vector, scalar], -1)
 
 
-def inverse(quat):
+def quaternion_inverse(quat):
     """Return the quaternion of the rotation back."""
     return quat * jnp.array([-1, -1, -1, 1], quat.dtype)
 
@@ -333,7 +333,7 @@ class Rotation(NamedTuple):
 
     def inv(self) -> "Rotation":
         """Return the rotation back."""
-        return Rotation(inverse(self.quat))
+        return Rotation(quaternion_inverse(self.quat))
 
     def magnitude(self) -> Array:
         """Return the angle, between 0 and half a turn."""
@@ -394,9 +394,7 @@ class Slerp(NamedTuple):
         if not isinstance(rotations, Rotation):
             raise TypeError("`rotations` must be a `Rotation` instance.")
         if rotations.single or len(rotations) == 1:
-            raise ValueError(
-                "`rotations` must be a sequence of at least 2 rotations."
-            )
+            raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         times = jnp.asarray(times, rotations.quat.dtype)
         if times.shape != (len(rotations),):
             raise ValueError(
