@@ -45,7 +45,7 @@ def wide_row_end():
     Sizes of 1 more than a multiple of a vector's lanes. What follows becomes zeros:
     the next row, or what lies behind the array.
     """
-    return _instead(vector_memory, "write_first", _write_wide)
+    return _instead(vector_memory, "emit_first", _write_wide)
 
 
 def _write_wide(f, kind, address, x):
@@ -107,7 +107,7 @@ def same_output_names():
         return "out" if written else new_name(buffers, written)
 
     new_name = kernel_building.fresh_parameter_name
-    return _instead(kernel_building, "new_name", name)
+    return _instead(kernel_building, "fresh_parameter_name", name)
 
 
 def import_order():

@@ -70,7 +70,7 @@ MUTANTS = {
     ),
     "two zeros": (
         rewrite_pass(INNER_JAXPR_RULES, CSE_RULES),
-        (common_subexpressions, "key_of", _value_of),
+        (common_subexpressions, "atom_key", _value_of),
     ),
     "x + 0 = x": (rewrite_pass(INNER_JAXPR_RULES, identity_rules([_ZERO])), ()),
     "x - x = 0": (rewrite_pass(INNER_JAXPR_RULES, identity_rules([_NAN])), ()),

@@ -121,7 +121,7 @@ BLOCKS = {
     "noting": lambda: collect_notes(MESH),
     "permissive_promotion": permissive_promotion,
     "autojit": lambda: autojit(),
-    "as_recorded": lambda: restored_switches(current_switches() | OTHER, X.placement),
+    "restored_switches": lambda: restored_switches(current_switches() | OTHER, X.placement),
     "profiler": traced,
     "user": of_a_user,
 }

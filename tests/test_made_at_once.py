@@ -24,7 +24,7 @@ MAKERS = {
     "products": (gemm, "library", "TargetLibrary", (FLOAT, TARGET)),
     "sorting": (radix, "sort_library", "TargetLibrary", (4, TARGET)),
     "windows": (tap_products, "tap_library", "TargetLibrary", (TILE, TARGET)),
-    "replicas": (exchange_steps, "exchange_library", "WordsLibrary", ()),
+    "replicas": (exchange_steps, "collectives_library", "WordsLibrary", ()),
 }
 
 
@@ -57,7 +57,7 @@ def test_a_library_is_made_once(name, monkeypatch):
             return 0
 
     monkeypatch.setattr(module, library, Slow)
-    monkeypatch.setattr(module, "make_known", lambda *args: None, raising=False)
+    monkeypatch.setattr(module, "add_symbol", lambda *args: None, raising=False)
     make = getattr(module, maker)
     fresh = memoize(make.__wrapped__.__wrapped__)  # without what was made before
     found = in_threads(lambda: fresh(*key))
