@@ -329,7 +329,7 @@ class ReplicaTeam:
         i64[self.address + WORKER_CONTEXTS] = self.hall.address
         i64[self.address + WORKERS + PARKING_LOCK] = locked()
         i64[self.hall.address + KERNELS] = thread_pool().address
-        self.conduct = self._function("conduct", 2)
+        self.launch = self._function("launch_team", 2)
 
     def _function(self, name, arity):
         kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
@@ -342,7 +342,8 @@ class ReplicaTeam:
         while len(self.threads) + 1 < size:
             me = self.address + WORKERS + WORKER_BYTES * (len(self.threads) + 1)
             i64[me + PARKING_LOCK] = locked()
-            attend, name = self._function("attend", 2), f"replica-{len(self.threads)}"
+            attend = self._function("team_worker_loop", 2)
+            name = f"replica-{len(self.threads)}"
             thread = threading.Thread(
                 target=attend, args=(self.address, me), name=name, daemon=True
             )
@@ -353,7 +354,7 @@ class ReplicaTeam:
         """Have the threads leave, and wait until they have left."""
         if os.getpid() == self.owner:
             i64[self.address + STOP] = 1
-            self._function("rouse", 2)(self.address, len(self.threads))
+            self._function("notify_workers", 2)(self.address, len(self.threads))
             for thread in self.threads:
                 thread.join()
 
@@ -566,7 +567,7 @@ class TeamBoundProgram(BoundProgram):
                 me = self.team.address + WORKERS + rank * WORKER_BYTES
                 i64[me + ARENA] = arena + rank * self.block
         self.hall.expect(self.size)
-        if self.team.conduct(self.team.address, self.size - 1):
+        if self.team.launch(self.team.address, self.size - 1):
             self.give_up()
 
     def give_up(self):
