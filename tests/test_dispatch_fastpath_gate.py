@@ -9,7 +9,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit
 from minijax.dispatch import fastpath as gate
-from minijax.dispatch.fastpath import (
+from minijax.dispatch.fastpath_tables import (
     NativeTable,
     accepted_scalars,
     tree_node_code,

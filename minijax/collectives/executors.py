@@ -86,7 +86,6 @@ from minijax.cpu_backend.program_codegen import (
     walk_steps,
 )
 from minijax.cpu_backend.program_codegen import data_pointer as start_of
-from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
     SignatureCache,
     enable_fastpath,
@@ -94,6 +93,7 @@ from minijax.dispatch.fastpath_functions import (
     register_fastpath,
     signature_of_wrapped,
 )
+from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.lowlevel import function_pointer, i64
 from minijax.extents import ContextValue, context_variable, current_context_value
@@ -652,10 +652,8 @@ def serial_entry(program):
         x.dtype.itemsize for x in avals
     ):
         return None
-    turns, outs = (
-        SerialExecutor(program, -1),
-        (program.out_avals, program.out_placements),
-    )
+    turns = SerialExecutor(program, -1)
+    outs = (program.out_avals, program.out_placements)
     ends = program.in_avals, program.block_avals, *outs, turns
     return EntryPoint(
         collectives_library().place("run_serially"), program.size * turns.block,
