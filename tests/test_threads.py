@@ -485,7 +485,9 @@ def test_short_steps_are_not_shared():
 
 
 def test_without_a_pool(small, monkeypatch):
-    monkeypatch.setattr("minijax.threads.parallel_loops.parallel_for_address", lambda: None)
+    monkeypatch.setattr(
+        "minijax.threads.parallel_loops.parallel_for_address", lambda: None
+    )
     assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
 
 
