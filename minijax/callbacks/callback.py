@@ -41,9 +41,8 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 
 def _write_look(writer, eqn, operands, results):
     callback = eqn.params["callback"]
-    name = writer.constant(
-        callback.call_with_context, callback.name, f"calls {callback.name}"
-    )
+    call = callback.call_with_context
+    name = writer.constant(call, callback.name, f"calls {callback.name}")
     writer.line(f"{name}({', '.join(operands)})")
 
 
