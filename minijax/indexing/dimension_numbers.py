@@ -167,31 +167,33 @@ class WindowDims(NamedTuple):
     """How windows of an operand lie in the result of a gather, or in updates.
 
     Attributes:
-      inside: axes of the result along which one moves within a window.
+      offset_dims: axes of the result along which one moves within a window.
       dropped: axes of the operand that the result does not have.
-      mapped: for each number of an index, the axis of the operand that it counts.
-      shared, index_shared: axes of operand and indices that are walked together.
+      start_index_map: for each number of an index, the axis of the operand that it
+        counts.
+      operand_batching_dims, start_indices_batching_dims: axes of operand and indices
+        that are walked together.
     """
 
-    inside: tuple
+    offset_dims: tuple
     collapsed_slice_dims: tuple
-    mapped: tuple
-    shared: tuple = ()
+    start_index_map: tuple
+    operand_batching_dims: tuple = ()
     start_indices_batching_dims: tuple = ()
 
-    def counting(self, ndim):
+    def batch_dims(self, ndim):
         """Return the axes of the result that count the windows, in order."""
-        return [axis for axis in range(ndim) if axis not in self.inside]
+        return [axis for axis in range(ndim) if axis not in self.offset_dims]
 
     def kept(self, ndim):
         """Return the axes of the operand along which a window may be wide."""
-        left_out = {*self.collapsed_slice_dims, *self.shared}
+        left_out = {*self.collapsed_slice_dims, *self.operand_batching_dims}
         return [axis for axis in range(ndim) if axis not in left_out]
 
     def sizes(self, ndim, shape):
         """Return the size of a window along each axis of the operand."""
         found = [1] * ndim
-        for axis, place in zip(self.kept(ndim), self.inside):
+        for axis, place in zip(self.kept(ndim), self.offset_dims):
             found[axis] = shape[place]
         return tuple(found)
 

@@ -374,13 +374,15 @@ def computed_offsets(k, x, indices, windows, shape, sizes, clip):
       sizes: of a window, along each axis of the operand.
       clip: whether a window is moved inside; if not, it counts only if it is inside.
     """
-    counting, strides = windows.counting(len(shape)), [0] * len(shape)
-    for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
+    counting, strides = windows.batch_dims(len(shape)), [0] * len(shape)
+    for axis, place in zip(windows.kept(len(x.shape)), windows.offset_dims):
         strides[place] = x.strides[axis]
-    for axis, place in zip(windows.shared, windows.start_indices_batching_dims):
+    for axis, place in zip(
+        windows.operand_batching_dims, windows.start_indices_batching_dims
+    ):
         strides[counting[place]] = x.strides[axis]
     terms = []
-    for number, axis in enumerate(windows.mapped):
+    for number, axis in enumerate(windows.start_index_map):
         most = x.shape[axis] - sizes[axis]
         place = k.load(
             broadcast_view(linear_index_of(indices, number), shape, counting)

@@ -87,14 +87,16 @@ def axis_positions(xp, windows, starts, ndim, shape):
       ndim: how many axes the operand has.
       shape: of the result.
     """
-    counting, places = windows.counting(len(shape)), [0] * ndim
+    counting, places = windows.batch_dims(len(shape)), [0] * ndim
     steps = xp.indices(shape, sparse=True)
-    for axis, place in zip(windows.kept(ndim), windows.inside):
+    for axis, place in zip(windows.kept(ndim), windows.offset_dims):
         places[axis] = steps[place]
-    for axis, place in zip(windows.shared, windows.start_indices_batching_dims):
+    for axis, place in zip(
+        windows.operand_batching_dims, windows.start_indices_batching_dims
+    ):
         places[axis] = steps[counting[place]]
-    for number, axis in enumerate(windows.mapped):
-        start = xp.expand_dims(starts[..., number], windows.inside)
+    for number, axis in enumerate(windows.start_index_map):
+        start = xp.expand_dims(starts[..., number], windows.offset_dims)
         places[axis] = places[axis] + start
     return tuple(places)
 
@@ -108,13 +110,15 @@ def _gather(xp, operand, indices, **params):
     if not aval.size:
         return xp.empty(aval.shape, operand.dtype)
     windows = WindowDims(*numbers)
-    starts, inside = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
+    starts, inside = starts_of(
+        xp, indices, windows.start_index_map, operand.shape, sizes
+    )
     found = operand[axis_positions(xp, windows, starts, operand.ndim, aval.shape)]
     found = xp.broadcast_to(found, aval.shape)
     if params["mode"] is not GatherScatterMode.FILL_OR_DROP:
         return found
     fill = fill_value_in_dtype(operand.dtype, params["fill_value"])
-    return xp.where(xp.expand_dims(inside, windows.inside), found, fill)
+    return xp.where(xp.expand_dims(inside, windows.offset_dims), found, fill)
 
 
 def _aval_of(x):
@@ -133,9 +137,11 @@ def scatter_impl(enter):
         if not updates.size or not result.size:
             return result
         sizes = windows.sizes(operand.ndim, updates.shape)
-        starts, kept = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
+        starts, kept = starts_of(
+            xp, indices, windows.start_index_map, operand.shape, sizes
+        )
         kept = kept | (params["mode"] is GatherScatterMode.CLIP)
-        kept = xp.broadcast_to(xp.expand_dims(kept, windows.inside), updates.shape)
+        kept = xp.broadcast_to(xp.expand_dims(kept, windows.offset_dims), updates.shape)
         places = axis_positions(xp, windows, starts, operand.ndim, updates.shape)
         places = xp.broadcast_to(flat_places(places, operand.shape), updates.shape)
         result = result.reshape(-1)
@@ -319,22 +325,23 @@ def shifted(axes):
 
 def mapped_operand(numbers):
     """Return dimension numbers for a batch of operands: each window is a batch."""
-    inside, dropped, mapped, shared, index_shared = numbers
-    behind = shifted(dropped), shifted(mapped), shifted(shared)
-    return type(numbers)((0, *shifted(inside)), *behind, index_shared)
+    offset, collapsed, index_map, batching, index_batching = numbers
+    behind = shifted(collapsed), shifted(index_map), shifted(batching)
+    return type(numbers)((0, *shifted(offset)), *behind, index_batching)
 
 
 def mapped_indices(numbers):
     """Return dimension numbers for a batch of indices into one operand."""
-    inside, dropped, mapped, shared, index_shared = numbers
-    behind = shifted(inside), dropped, mapped, shared
-    return type(numbers)(*behind, shifted(index_shared))
+    offset, collapsed, index_map, batching, index_batching = numbers
+    behind = shifted(offset), collapsed, index_map, batching
+    return type(numbers)(*behind, shifted(index_batching))
 
 
 def mapped_both(numbers):
     """Return dimension numbers for a batch of operands, each with its own indices."""
-    inside, dropped, mapped, shared, index_shared = map(shifted, numbers)
-    return type(numbers)(inside, dropped, mapped, (0, *shared), (0, *index_shared))
+    offset, collapsed, index_map, batching, index_batching = map(shifted, numbers)
+    batching, index_batching = (0, *batching), (0, *index_batching)
+    return type(numbers)(offset, collapsed, index_map, batching, index_batching)
 
 
 def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
@@ -472,7 +479,7 @@ def gather_planned(array, index, wrap, promises, fill_value):
             mode=promises.mode,
             fill_value=fill_value,
         )
-    array = lax.rev(array, plan.turned) if plan.turned else array
+    array = lax.rev(array, plan.reversed_axes) if plan.reversed_axes else array
     return lax.expand_dims(array, plan.new_axes)
 
 

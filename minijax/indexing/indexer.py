@@ -151,17 +151,18 @@ class GatherPlan:
     Attributes:
       result: shape of the result, new axes included.
       parts: arrays of numbers, and from which axis on each varies among the indices.
-      counting: shape of the indices, without the axis of their numbers.
-      inside, dropped, mapped: as in `WindowDims`.
+      index_shape: shape of the indices, without the axis of their numbers.
+      offset_dims, collapsed_slice_dims, start_index_map: as in `WindowDims`.
       sizes: of a window.
-      new_axes, turned: axes of the result to add, and to turn around, in the end.
+      new_axes, reversed_axes: axes of the result to add, and to turn around, in the
+        end.
     """
 
     def __init__(self, shape):
         self.shape, self.sizes, self.result = shape, [*shape], []
-        self.parts, self.counting = [], []
-        self.inside, self.collapsed_slice_dims, self.mapped = [], [], []
-        self.new_axes, self.turned, self.simple = [], [], True
+        self.parts, self.index_shape = [], []
+        self.offset_dims, self.collapsed_slice_dims, self.start_index_map = [], [], []
+        self.new_axes, self.reversed_axes, self.simple = [], [], True
         large = max(shape, default=0) > np.iinfo(np.int32).max
         self.dtype = np.dtype(np.int64 if large else np.int32)
 
@@ -173,9 +174,9 @@ class GatherPlan:
     def point(self, axis, numbers, start=None):
         """Take single elements along an axis, at places that some numbers say."""
         if start is None:
-            start = len(self.counting)
+            start = len(self.index_shape)
         self.parts.append((lax.convert_element_type(numbers, self.dtype), start))
-        self.mapped.append(axis)
+        self.start_index_map.append(axis)
         self.collapsed_slice_dims.append(axis)
         self.sizes[axis] = 1
 
@@ -196,10 +197,10 @@ class IndexPlan(GatherPlan):
 
     def arrays(self, axes, arrays):
         """Take elements at places that several arrays say together."""
-        arrays, start = broadcast_arrays(*arrays), len(self.counting)
+        arrays, start = broadcast_arrays(*arrays), len(self.index_shape)
         for axis, numbers in zip(axes, arrays):
             self.point(axis, numbers, start)
-        self.counting += arrays[0].shape
+        self.index_shape += arrays[0].shape
         self.result += arrays[0].shape
         self.simple = False
 
@@ -216,10 +217,10 @@ class IndexPlan(GatherPlan):
         """Take neighbours along an axis."""
         if len(taken) != self.shape[axis]:
             start = lax.convert_element_type(taken.start, self.dtype)
-            self.parts.append((start, len(self.counting)))
-            self.mapped.append(axis)
+            self.parts.append((start, len(self.index_shape)))
+            self.start_index_map.append(axis)
         self.sizes[axis] = len(taken)
-        self.inside.append(self.end)
+        self.offset_dims.append(self.end)
 
     def steps(self, axis, taken):
         """Take elements at some distance from each other along an axis."""
@@ -227,10 +228,10 @@ class IndexPlan(GatherPlan):
         step, start = (np.asarray(x, dtype) for x in (taken.step, taken.start))
         numbers = lax.add(start, lax.mul(step, count))
         if taken.step < 0:
-            self.turned.append(self.end)
+            self.reversed_axes.append(self.end)
             numbers = lax.rev(numbers, (0,))
         self.point(axis, numbers)
-        self.counting.append(len(taken))
+        self.index_shape.append(len(taken))
 
     def indices(self):
         """Return the indices of the gather: the numbers of each along the last axis."""
@@ -239,17 +240,19 @@ class IndexPlan(GatherPlan):
         if len(self.parts) == 1:
             [(numbers, _)] = self.parts
             return lax.expand_dims(numbers, (typeof(numbers).ndim,))
-        shape, columns = (*self.counting, 1), []
+        shape, columns = (*self.index_shape, 1), []
         for numbers, start in self.parts:
             axes = range(start, start + typeof(numbers).ndim)
             columns.append(lax.broadcast_in_dim(numbers, shape, tuple(axes)))
-        return lax.concatenate(columns, len(self.counting))
+        return lax.concatenate(columns, len(self.index_shape))
 
     @property
     def numbers(self):
         """The dimension numbers of the gather."""
         dropped = tuple(sorted(self.collapsed_slice_dims))
-        return GatherDimensionNumbers(tuple(self.inside), dropped, tuple(self.mapped))
+        return GatherDimensionNumbers(
+            tuple(self.offset_dims), dropped, tuple(self.start_index_map)
+        )
 
 
 def are_together(places):

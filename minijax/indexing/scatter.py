@@ -199,7 +199,7 @@ def winners(x, indices, updates, params):
     is the number of the update that has won a place.
     """
     windows = WindowDims(*params["dimension_numbers"])
-    counting = windows.counting(typeof(updates).ndim)
+    counting = windows.batch_dims(typeof(updates).ndim)
     shape = [n if i in counting else 1 for i, n in enumerate(typeof(updates).shape)]
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)

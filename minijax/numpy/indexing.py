@@ -99,7 +99,7 @@ def scatter_indexed_update(array, index, values, enter, promises, wrap=True):
     array, values = promote_dtypes(array, values)
     indices = plan.indices()
     values = lax.squeeze(broadcast_to(values, tuple(plan.result)), plan.new_axes)
-    values = lax.rev(values, plan.turned) if plan.turned else values
+    values = lax.rev(values, plan.reversed_axes) if plan.reversed_axes else values
     array = lax.expand_dims(array, truths) if truths else array
     numbers, how = ScatterDimensionNumbers(*plan.numbers), promises._asdict()
     if plan.simple:
@@ -354,33 +354,30 @@ class Pairing:
       numbers: the `GatherDimensionNumbers`.
       sizes: of a window.
       squeezed: axes of the array, of size 1, that it must not have.
-      counting: axes of the indices that count the windows.
+      batch_dims: axes of the indices that count the windows.
     """
 
     def __init__(self, shape, index_shape, axis):
-        self.sizes, self.squeezed, self.counting, self.inside = [], [], [], []
-        self.shared, self.start_indices_batching_dims, self.collapsed_slice_dims = (
-            [],
-            [],
-            [],
-        )
+        self.sizes, self.squeezed, self.batch_dims, self.offset_dims = [], [], [], []
+        self.operand_batching_dims, self.start_indices_batching_dims = [], []
+        self.collapsed_slice_dims = []
         for k, (size, count) in enumerate(zip(shape, index_shape)):
             if k == axis:
                 self.chosen()
             elif count == 1:
-                self.inside.append(k)
+                self.offset_dims.append(k)
                 self.sizes.append(size)
             elif size == 1:
                 self.squeezed.append(k)
             else:
                 self.walked(size)
             if k == axis or count != 1:
-                self.counting.append(k)
+                self.batch_dims.append(k)
         lists = (
-            self.inside,
+            self.offset_dims,
             self.collapsed_slice_dims,
             self.collapsed_slice_dims,
-            self.shared,
+            self.operand_batching_dims,
             self.start_indices_batching_dims,
         )
         self.numbers = GatherDimensionNumbers(*map(tuple, lists))
@@ -392,8 +389,8 @@ class Pairing:
 
     def walked(self, size):
         """Walk an axis of both together."""
-        self.shared.append(len(self.sizes))
-        self.start_indices_batching_dims.append(len(self.counting))
+        self.operand_batching_dims.append(len(self.sizes))
+        self.start_indices_batching_dims.append(len(self.batch_dims))
         self.sizes.append(min(size, 1))
 
 
@@ -453,7 +450,7 @@ def take_along_axis(
 
 
 def _along_axis(a, indices, pairing, shape, mode, fill_value):
-    counted = [shape[axis] for axis in pairing.counting]
+    counted = [shape[axis] for axis in pairing.batch_dims]
     indices = lax.reshape(indices, (*counted, 1))
     a = lax.squeeze(a, pairing.squeezed)
     how = {"mode": mode, "fill_value": fill_value}

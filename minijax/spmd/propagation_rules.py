@@ -107,18 +107,18 @@ def _at(places, ndim):
 
 def _whole_windows(windows, ndim, sizes, shape):
     """Return axes of the operand that windows have whole, and where results do."""
-    pairs = zip(windows.kept(ndim), windows.inside)
+    pairs = zip(windows.kept(ndim), windows.offset_dims)
     return {
         axis: place
         for axis, place in pairs
-        if sizes[axis] == shape[axis] and axis not in windows.mapped
+        if sizes[axis] == shape[axis] and axis not in windows.start_index_map
     }
 
 
 def _counters(windows, ndim, counting):
     """Return axes of the operand that are walked with indices, and where in results."""
     places = [counting[place] for place in windows.start_indices_batching_dims]
-    return dict(zip(windows.shared, places))
+    return dict(zip(windows.operand_batching_dims, places))
 
 
 def gather_pieces(
@@ -126,9 +126,9 @@ def gather_pieces(
 ):  # fmt: skip
     """Take windows of parts, where they have an axis whole; of own indices each."""
     windows, shape = WindowDims(*dimension_numbers), global_shape(operand)
-    ndim, rank = len(shape), len(windows.inside) + len(indices.spec) - 1
+    ndim, rank = len(shape), len(windows.offset_dims) + len(indices.spec) - 1
     wide = _whole_windows(windows, ndim, slice_sizes, shape)
-    counting = windows.counting(rank)
+    counting = windows.batch_dims(rank)
     shared = _counters(windows, ndim, counting)
     wishes = [[] for _ in range(rank)]
     for axis, place in (wide | shared).items():
@@ -154,7 +154,7 @@ def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **pa
     windows, shape = WindowDims(*dimension_numbers), global_shape(operand)
     ndim, rank = len(shape), len(updates.spec)
     sizes = windows.sizes(ndim, global_shape(updates))
-    counting = windows.counting(rank)
+    counting = windows.batch_dims(rank)
     wide = _whole_windows(windows, ndim, sizes, shape)
     shared = _counters(windows, ndim, counting)
     places = wide | shared
