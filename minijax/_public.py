@@ -150,6 +150,16 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.stablehlo.exported": "Exported default_export_platform export",
     },
     "minijax.extend": {},
+    "minijax.extend.arguments": {
+        "minijax.arrays.dtypes": "check_dtype",
+        "minijax.arrays.interchange": "promised",
+        "minijax.arrays.numerics": """
+            canonicalize_axis canonicalize_int_tuple check_kind check_rank
+            dim_size_along operator_index refuse_sharding
+        """,
+        "minijax.lax.reductions": "check_arraylike is_arraylike",
+        "minijax.numpy.shapes": "as_arraylike canonicalize_shape",
+    },
     "minijax.extend.backend": {
         "minijax.compat.core": "backends clear_backends get_backend get_default_device",
     },
@@ -205,10 +215,29 @@ NAMES: dict[str, dict[str, str]] = {
             transformation2 transformation_with_aux transformation_with_aux2 wrap_init
         """,
     },
+    "minijax.extend.promotion": {
+        "minijax.arrays.dtypes": "is_inexact",
+        "minijax.arrays.numerics": "complex_dtype_of real_dtype_of",
+        "minijax.lax.arithmetic": "promote_dtypes promote_shapes",
+        "minijax.lax.reductions": """
+            promote_dtypes_inexact promote_dtypes_numeric to_inexact_dtype
+        """,
+    },
     "minijax.extend.random": {
         "minijax.prng.generators": """
             random_seed seed_with_impl threefry_2x32 threefry_prng_impl
         """,
+    },
+    "minijax.extend.rules": {
+        "minijax.arrays.array": "shape_rules",
+        "minijax.batching.vmap": "vmap_rules",
+        "minijax.custom_derivatives.custom_jvp_vjp": "callee_rules",
+        "minijax.forward_mode.jvp": "jvp_rules",
+        "minijax.kernels.lowering": "kernel_rules",
+        "minijax.python_backend.codegen": "python_rules",
+        "minijax.python_backend.source": "write_evaluation",
+        "minijax.rematerialization.jaxpr_transforms": "effect_rules",
+        "minijax.reverse_mode.backward_pass": "transpose_rules",
     },
     "minijax.extend.source_info_util": {
         "minijax.compat.core": "current new_source_info register_exclusion summarize",

@@ -45,6 +45,7 @@ from minijax.typing import P, R
 
 # vmap rules: what each primitive does when some of its operands carry a mapped axis.
 
+
 vmap_rules = RuleTable("vmap")
 
 

@@ -37,6 +37,7 @@ from minijax.lax.elementwise import add_any, add_any_p
 
 # How a primitive carries a tangent: the jvp table, and ways to make its rules.
 
+
 jvp_rules = RuleTable("jvp")
 
 

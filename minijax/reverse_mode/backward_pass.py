@@ -47,6 +47,7 @@ from minijax.typing import P, R
 
 # Transposition of single primitives: the rule table, and makers of rules.
 
+
 transpose_rules = RuleTable("transpose")
 
 
