@@ -158,7 +158,9 @@ NAMES: dict[str, dict[str, str]] = {
             dim_size_along operator_index refuse_sharding
         """,
         "minijax.lax.reductions": "check_arraylike is_arraylike",
+        "minijax.numpy.operators": "concrete_numpy",
         "minijax.numpy.shapes": "as_arraylike canonicalize_shape",
+        "minijax.pytrees.api_util": "flatten_like",
     },
     "minijax.extend.backend": {
         "minijax.compat.core": "backends clear_backends get_backend get_default_device",
@@ -209,6 +211,11 @@ NAMES: dict[str, dict[str, str]] = {
         """,
         "minijax.scans.evaluation": "cond_p scan_p while_p",
     },
+    "minijax.extend.dtypes": {
+        "minijax.arrays.dtypes": "dtype_name is_inexact",
+        "minijax.arrays.numerics": "complex_dtype_of real_dtype_of",
+        "minijax.lax.reductions": "max_of_dtype min_of_dtype to_inexact_dtype",
+    },
     "minijax.extend.linear_util": {
         "minijax.compat.linear_util": """
             StoreException WrappedFun cache merge_linear_aux transformation
@@ -216,12 +223,8 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.extend.promotion": {
-        "minijax.arrays.dtypes": "is_inexact",
-        "minijax.arrays.numerics": "complex_dtype_of real_dtype_of",
-        "minijax.lax.arithmetic": "promote_dtypes promote_shapes",
-        "minijax.lax.reductions": """
-            promote_dtypes_inexact promote_dtypes_numeric to_inexact_dtype
-        """,
+        "minijax.lax.arithmetic": "astype promote_dtypes promote_shapes",
+        "minijax.lax.reductions": "promote_dtypes_inexact promote_dtypes_numeric",
     },
     "minijax.extend.random": {
         "minijax.prng.generators": """

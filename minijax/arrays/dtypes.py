@@ -353,7 +353,7 @@ def numpy_dtype_of(dtype):
     return dtype if dtype.isbuiltin else EXTENDED_DTYPES.get(dtype, dtype)
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """Return the name of a dtype in texts of arrays."""
     return "float0" if dtype == float0 else numpy_dtype_of(dtype).name
 

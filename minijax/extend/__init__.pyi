@@ -3,6 +3,7 @@
 from minijax.extend import arguments as arguments
 from minijax.extend import backend as backend
 from minijax.extend import core as core
+from minijax.extend import dtypes as dtypes
 from minijax.extend import linear_util as linear_util
 from minijax.extend import promotion as promotion
 from minijax.extend import random as random

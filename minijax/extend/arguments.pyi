@@ -11,5 +11,7 @@ from minijax.arrays.numerics import operator_index as operator_index
 from minijax.arrays.numerics import refuse_sharding as refuse_sharding
 from minijax.lax.reductions import check_arraylike as check_arraylike
 from minijax.lax.reductions import is_arraylike as is_arraylike
+from minijax.numpy.operators import concrete_numpy as concrete_numpy
 from minijax.numpy.shapes import as_arraylike as as_arraylike
 from minijax.numpy.shapes import canonicalize_shape as canonicalize_shape
+from minijax.pytrees.api_util import flatten_like as flatten_like

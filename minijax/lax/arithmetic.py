@@ -202,7 +202,7 @@ def_shape_and_impl(
 )
 
 
-def astype(operand, new_dtype, weak_type=False):
+def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
     """Convert to a dtype that is weak or not; numbers stay numbers, not operations.
 
     Args:

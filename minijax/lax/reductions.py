@@ -69,14 +69,14 @@ from minijax.typing import ArrayLike
 # Reductions: primitives that fold an axis, and running totals (prefix sums).
 
 
-def min_of_dtype(dtype):
+def min_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is below."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
     return dtype.type(False if dtype.kind == "b" else -np.inf)
 
 
-def max_of_dtype(dtype):
+def max_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is above."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).max
