@@ -117,4 +117,4 @@ def import_order():
     """
     tiles, vectors, rows, ends, strips, streams, *more = vector_kernels.SCHEDULE_PASSES
     changed = tiles, vectors, streams, rows, ends, strips, *more
-    return _instead(vector_kernels, "PASSES", changed)
+    return _instead(vector_kernels, "SCHEDULE_PASSES", changed)

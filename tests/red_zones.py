@@ -208,9 +208,9 @@ class RedZones:
             put(program, "__call__", self.watched(program.__call__))
         if self.apart:
             rounded = arenas.align_up
-            put(arenas, "rounded", lambda size: rounded(size) + ALIGNMENT)
+            put(arenas, "align_up", lambda size: rounded(size) + ALIGNMENT)
             put(arenas.Arena, "give", lambda arena, start, size: None)
-            put(steps_text, "SMALL", -1)
+            put(steps_text, "SMALL_LOCAL_BYTES", -1)
         return self
 
     def put(self, owner, name, value):

@@ -24,7 +24,7 @@ MAKERS = {
     "products": (gemm, "library", "TargetLibrary", (FLOAT, TARGET)),
     "sorting": (radix, "sort_library", "TargetLibrary", (4, TARGET)),
     "windows": (tap_products, "tap_library", "TargetLibrary", (TILE, TARGET)),
-    "replicas": (exchange_steps, "collectives_library", "WordsLibrary", ()),
+    "replicas": (exchange_steps, "collectives_library", "LowLevelLibrary", ()),
 }
 
 

@@ -37,7 +37,7 @@ from minijax.threads.atomics import (
     pause_text,
 )
 from minijax.threads.parallel_loops import (
-    PARALLEL_THRESHOLDS,
+    MIN_PARALLEL_NS,
     estimate_kernel_time,
     grain_unit,
     parallel_launches,
@@ -298,7 +298,7 @@ def test_what_is_long_is_shared(name):
     for step in CPUProgram(make_jaxpr(f)(*args)).plan.program.walk():
         if (
             isinstance(step, Launch)
-            and estimate_kernel_time(step.kernel, target) > PARALLEL_THRESHOLDS
+            and estimate_kernel_time(step.kernel, target) > MIN_PARALLEL_NS
         ):
             long.append(step)
             assert parallel_launches(step, target), step.kernel
@@ -453,8 +453,8 @@ def results(f, shapes, dtype="float32"):
 @pytest.fixture
 def small(monkeypatch):
     """All that can be shared is shared."""
-    monkeypatch.setattr("minijax.threads.parallel_loops.PARALLEL_THRESHOLDS", 0)
-    monkeypatch.setattr("minijax.threads.parallel_loops.SHORT", 0.001)
+    monkeypatch.setattr("minijax.threads.parallel_loops.MIN_PARALLEL_NS", 0)
+    monkeypatch.setattr("minijax.threads.parallel_loops.MIN_PART_NS", 0.001)
 
 
 @pytest.fixture
@@ -485,7 +485,9 @@ def test_short_steps_are_not_shared():
 
 
 def test_without_a_pool(small, monkeypatch):
-    monkeypatch.setattr("minijax.threads.parallel_loops.parallel_for_address", lambda: None)
+    monkeypatch.setattr(
+        "minijax.threads.parallel_loops.parallel_for_address", lambda: None
+    )
     assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
 
 

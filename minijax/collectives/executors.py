@@ -86,7 +86,6 @@ from minijax.cpu_backend.program_codegen import (
     walk_steps,
 )
 from minijax.cpu_backend.program_codegen import data_pointer as start_of
-from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
     SignatureCache,
     enable_fastpath,
@@ -94,6 +93,7 @@ from minijax.dispatch.fastpath_functions import (
     register_fastpath,
     signature_of_wrapped,
 )
+from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.lowlevel import function_pointer, i64
 from minijax.extents import ContextValue, context_variable, current_context_value
@@ -329,7 +329,7 @@ class ReplicaTeam:
         i64[self.address + WORKER_CONTEXTS] = self.hall.address
         i64[self.address + WORKERS + PARKING_LOCK] = locked()
         i64[self.hall.address + KERNELS] = thread_pool().address
-        self.conduct = self._function("conduct", 2)
+        self.launch = self._function("launch_team", 2)
 
     def _function(self, name, arity):
         kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
@@ -342,7 +342,8 @@ class ReplicaTeam:
         while len(self.threads) + 1 < size:
             me = self.address + WORKERS + WORKER_BYTES * (len(self.threads) + 1)
             i64[me + PARKING_LOCK] = locked()
-            attend, name = self._function("attend", 2), f"replica-{len(self.threads)}"
+            attend = self._function("team_worker_loop", 2)
+            name = f"replica-{len(self.threads)}"
             thread = threading.Thread(
                 target=attend, args=(self.address, me), name=name, daemon=True
             )
@@ -353,7 +354,7 @@ class ReplicaTeam:
         """Have the threads leave, and wait until they have left."""
         if os.getpid() == self.owner:
             i64[self.address + STOP] = 1
-            self._function("rouse", 2)(self.address, len(self.threads))
+            self._function("notify_workers", 2)(self.address, len(self.threads))
             for thread in self.threads:
                 thread.join()
 
@@ -566,7 +567,7 @@ class TeamBoundProgram(BoundProgram):
                 me = self.team.address + WORKERS + rank * WORKER_BYTES
                 i64[me + ARENA] = arena + rank * self.block
         self.hall.expect(self.size)
-        if self.team.conduct(self.team.address, self.size - 1):
+        if self.team.launch(self.team.address, self.size - 1):
             self.give_up()
 
     def give_up(self):
@@ -651,10 +652,8 @@ def serial_entry(program):
         x.dtype.itemsize for x in avals
     ):
         return None
-    turns, outs = (
-        SerialExecutor(program, -1),
-        (program.out_avals, program.out_placements),
-    )
+    turns = SerialExecutor(program, -1)
+    outs = (program.out_avals, program.out_placements)
     ends = program.in_avals, program.block_avals, *outs, turns
     return EntryPoint(
         collectives_library().place("run_serially"), program.size * turns.block,

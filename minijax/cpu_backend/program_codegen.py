@@ -369,10 +369,8 @@ def emit_outlined_call(f, name, more=""):
 
 def emit_host_call(f, step):
     """Write a call of Python, which is given the addresses of the step's buffers."""
-    number, addresses = (
-        len(f.program.hosted),
-        [*map(f.address, host_call_buffers(step))],
-    )
+    number = len(f.program.hosted)
+    addresses = [*map(f.address, host_call_buffers(step))]
     f.program.hosted.append(step)
     addresses.append(f.in_turn("status", 4))
     status = f.first("bitcast i8* %status to i32*", "l")
@@ -969,10 +967,8 @@ def callable_elsewhere(program):
     without_bytes = any(buffer.dtype.itemsize == 0 for buffer in ends)
     if program.host.steps or program.asked or without_bytes:
         return None
-    context, time = (
-        ctypes.addressof(program.context),
-        estimate_nanoseconds(program.lowered),
-    )
+    context = ctypes.addressof(program.context)
+    time = estimate_nanoseconds(program.lowered)
     places = [program.plan.places[buffer] for buffer in program.lowered.outputs]
     sources = tuple([x.number if x.kind == "input" else None for x in places])
     return EntryPoint(program.address, program.plan.arena, context, time, sources)

@@ -105,10 +105,8 @@ def in_turns(program, step):
     numbers = range(step.length)[:: -1 if step.reverse else 1]
 
     def run(memory):
-        here, there = (
-            buffer_bytes(memory, step.starts),
-            buffer_bytes(memory, step.results),
-        )
+        here = buffer_bytes(memory, step.starts)
+        there = buffer_bytes(memory, step.results)
         wholes = [(memory[x], row) for x, row in rows]
         for number in numbers:
             memory.update(zip(body.inputs, here))
@@ -146,10 +144,8 @@ def while_in_turns(program, step):
     early, pool = may_go_ahead(program, step), program.card.answers
 
     def run(memory):
-        here, there = (
-            buffer_bytes(memory, step.starts),
-            buffer_bytes(memory, step.results),
-        )
+        here = buffer_bytes(memory, step.starts)
+        there = buffer_bytes(memory, step.results)
         answers = pool.pop() if pool else HostReadback(program.card)
 
         def do(acts):

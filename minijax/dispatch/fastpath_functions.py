@@ -18,10 +18,10 @@ from minijax.arrays.dtypes import _on_or_off, config, float0
 from minijax.arrays.interchange import placement_or_none
 from minijax.core import _current_trace
 from minijax.cpu_backend.program_codegen import EntryPoint
-from minijax.dispatch.fastpath import (
+from minijax.dispatch.fastpath import FastPath
+from minijax.dispatch.fastpath_tables import (
     MAX_SPARE_RESULTS,
     CallSignature,
-    FastPath,
     globals_table,
     signature_table,
 )

@@ -341,10 +341,8 @@ class DirectRun:
         arrays = [as_aligned(share[self.rank]) for share in shares]
         results = [pooled_array(aval.shape, aval.dtype) for aval in avals]
         arrays += results
-        memory, arena = (
-            pointer_table(map(data_pointer, arrays)),
-            scratch_bytes(self.arena),
-        )
+        memory = pointer_table(map(data_pointer, arrays))
+        arena = scratch_bytes(self.arena)
         if self.function(memory, data_pointer(arena), self.context):
             self.give_up(arrays, arena)
         return list(map(self.placed, results))

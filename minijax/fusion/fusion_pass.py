@@ -137,10 +137,8 @@ def is_worth_it(both, link, target):
     first, sizes, read, made = both.first, both.first.sizes, link.read, link.made.place
     if link.is_plain and all(made.strides):
         return True
-    count, around = (
-        extent_product(sizes, made.axes),
-        range(max((-1, *read.place.axes)) + 1),
-    )
+    count = extent_product(sizes, made.axes)
+    around = range(max((-1, *read.place.axes)) + 1)
     more = extent_product(sizes, both.second.loops.intersection(around)) - count
     if not link.is_plain:
         found = delinearize_guarded(read.place, read.guards, sizes, made, sizes)

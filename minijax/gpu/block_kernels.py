@@ -384,11 +384,9 @@ def choose_launch_with_rows(kernel, unaligned=()):
 @contextmanager
 def turns_of(f):
     """Open the loop in which a thread comes to its parts of the row."""
-    shape, size, axis = (
-        f.launch,
-        f.kernel.sizes[-1],
-        AXIS_NAMES[len(f.kernel.sizes) - 1],
-    )
+    shape = f.launch
+    size = f.kernel.sizes[-1]
+    axis = AXIS_NAMES[len(f.kernel.sizes) - 1]
     step = shape.team * shape.lanes
     tests = [f"{axis} < {size}"] * (step * shape.turns > size) + ["busy"] * f.idle
     f.line("#pragma unroll")

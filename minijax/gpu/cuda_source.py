@@ -476,11 +476,9 @@ def launches_of_stages(step, first, second, handed):
 
 def stage_of(kernel, stores, new):
     """Return the kernel of some stores; `new` has what is loaded in place of nodes."""
-    kept, new, nodes = (
-        backward_slice([store.node for store in stores], new),
-        {**new},
-        [],
-    )
+    kept = backward_slice([store.node for store in stores], new)
+    new = {**new}
+    nodes = []
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
         if node.op == "fold" and node not in new:

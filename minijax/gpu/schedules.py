@@ -430,10 +430,8 @@ def scan_launch(kernel, least=8):
       kernel: a `Kernel`.
       least: how long the axis has to be.
     """
-    outer, axes = (
-        parallel_axes(kernel),
-        {n.detail.axes for n in kernel.nodes if is_scan(n)},
-    )
+    outer = parallel_axes(kernel)
+    axes = {n.detail.axes for n in kernel.nodes if is_scan(n)}
     if len(axes) != 1 or not is_cooperative(kernel, outer):
         return None
     [[axis]] = axes

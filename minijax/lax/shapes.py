@@ -277,10 +277,8 @@ def slice(
     """
     steps = canonicalize_int_tuple(() if strides is None else strides)
     steps = None if {*steps} <= {1} else steps
-    starts, limits = (
-        canonicalize_int_tuple(start_indices),
-        canonicalize_int_tuple(limit_indices),
-    )
+    starts = canonicalize_int_tuple(start_indices)
+    limits = canonicalize_int_tuple(limit_indices)
     [result] = slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps
     )

@@ -157,11 +157,9 @@ class ElementEmitter(FunctionBuilder):
     def address(self, parameter, place, computed=()):
         """Write the address of an element, that of the first lane; return its name."""
         start, terms = self.split(place, computed)
-        kind, pointer, before = (
-            llvm_memory_type(parameter.dtype),
-            f"%{parameter.name}",
-            0,
-        )
+        kind = llvm_memory_type(parameter.dtype)
+        pointer = f"%{parameter.name}"
+        before = 0
         for term, depth in [self.term(*term) for term in terms]:
             text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
             pointer, before = self.once(text, depth, text), depth
@@ -237,10 +235,8 @@ class ElementEmitter(FunctionBuilder):
 
     def _mask(self, number, stride, limit):
         """Write in which lanes a number is at least 0 and below a limit."""
-        kind, ahead = (
-            vector_type("i64", self.lanes),
-            step_vector("i64", self.lanes, stride),
-        )
+        kind = vector_type("i64", self.lanes)
+        ahead = step_vector("i64", self.lanes, stride)
         first = self.wide("i64", number, self.lanes)
         numbers = self.emit(f"add {kind} {first}, {ahead}")
         limits = splat("i64", str(limit), self.lanes)

@@ -372,10 +372,8 @@ class PackedBlock(NamedTuple):
 
     def places(self, f, start):
         """Write where a panel lies, and where it lies when it is packed."""
-        here, place = (
-            self.matrix.part(f, start),
-            emit_int_op(f, "mul", start, self.depth),
-        )
+        here = self.matrix.part(f, start)
+        place = emit_int_op(f, "mul", start, self.depth)
         packed = f.at(here.kind, self.packed, place)
         return here, StridedMatrix(here.kind, packed, 1, self.panels.width)
 
@@ -456,10 +454,8 @@ def emit_product(f, blocking, a, b, c):
         right = PackedBlock(blocking.right, source, depth, blocking.space)
         emit_packing(f, dtype, right, n)
         used = emit_int_op(f, "mul", emit_int_op(f, "add", n, tile.columns), depth)
-        behind, more = (
-            f.at(b.kind, blocking.space, used),
-            emit_compare(f, "ne", term, 0),
-        )
+        behind = f.at(b.kind, blocking.space, used)
+        more = emit_compare(f, "ne", term, 0)
 
         def rows(row, m):  # loop 3: blocks of rows
             left = PackedBlock(blocking.left, a.part(f, row, term), depth, behind)
@@ -475,10 +471,8 @@ def emit_product(f, blocking, a, b, c):
 def panels_of(f, tile):
     """Write which operands may stay where they are; return their `Panels`."""
     few = emit_compare(f, "le", "%m", 2 * tile.rows)
-    a, b = (
-        emit_compare(f, "le", "%n", 4 * tile.columns),
-        emit_compare(f, "eq", "%b_column", 1),
-    )
+    a = emit_compare(f, "le", "%n", 4 * tile.columns)
+    b = emit_compare(f, "eq", "%b_column", 1)
     wide, b = tile.columns, emit_and(f, few, b)
     return Panels(tile.rows, a, 4), Panels(wide, b, wide)
 

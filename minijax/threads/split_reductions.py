@@ -227,10 +227,8 @@ def folding_kernel(kernel, cut, spread, row=0):
     late, new = nodes_after_folds(kernel.nodes, cut.partials), {}
     early = [store for store in kernel.stores if store.node not in late]
     folded = [each.args[0] for each in cut.partials]
-    kept, made = (
-        backward_slice([*folded, *[store.node for store in early]]),
-        [*spread.nodes],
-    )
+    kept = backward_slice([*folded, *[store.node for store in early]])
+    made = [*spread.nodes]
     for node in [node for node in kernel.nodes if node in kept]:
         new[node] = remap_split_node(node, [new[arg] for arg in node.args], spread)
         made.append(new[node])

@@ -57,10 +57,8 @@ def _fft_shape(x, fft_type, fft_lengths):
     if fft_type is FftType.RFFT:
         outputs = half_spectrum_lengths(fft_lengths)
     if fft_type is FftType.IRFFT:
-        inputs, dtype = (
-            half_spectrum_lengths(fft_lengths),
-            np.zeros(0, x.dtype).real.dtype,
-        )
+        inputs = half_spectrum_lengths(fft_lengths)
+        dtype = np.zeros(0, x.dtype).real.dtype
     if old != inputs:
         raise ValueError(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal to "
