@@ -63,7 +63,7 @@ BESIDES = {
         "ExtendedDType": "The dtype of keys, in a signature.",
         "_on_or_off": "The samplers define switches.",
         "trace_context_switches": "One of them decides what a program is.",
-    "scipy/linalg/matrix_functions": {"geqrf_p": "`lax.linalg` has no function of it."},
+        "batch_dim_to_front": "`interpreters.batching`, where JAX is, need not wake.",
         "trace_to_jaxpr": TRACED,
         "INLINING_RULES KeyedCache trace_context": INLINED,
     },
