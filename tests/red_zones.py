@@ -203,7 +203,7 @@ class RedZones:
             lambda memory, buffer: self.allocate(memory, buffer),
         )
         for module in (cpu_backend, planned_backend):
-            put(module, "scratch", self.scratch)
+            put(module, "scratch_bytes", self.scratch)
         for program in (cpu_backend.CPUProgram, planned_backend.PlannedProgram):
             put(program, "__call__", self.watched(program.__call__))
         if self.apart:

@@ -311,7 +311,8 @@ OTHERS = {
     "Folder": "entered while Ctrl-C waits", "defer_interrupts": "makes Ctrl-C wait",
     "replacing": "Python closes the file, and the draft goes with the generator",
     "CudaContext": "changes nothing: the lock and the device are of C",
-    "named_scope": "changes nothing", "ContextValue": INSIDE, "DerivedContextValue": INSIDE,
+    "named_scope": "changes nothing", "ContextValue": INSIDE,
+    "DerivedContextValue": INSIDE,
     "ReentrantContext": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
     "_Taking": INSIDE, "take_current_trace": INSIDE,
 }  # fmt: skip

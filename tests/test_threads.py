@@ -168,7 +168,7 @@ def test_helpers_sleep_and_are_woken(helpers):
 def test_a_pool_that_stopped_does_all_itself():
     alone, done = ThreadPool(1), []
     alone.stop()
-    assert not any(helper.is_alive() for helper in alone.helpers)
+    assert not any(helper.is_alive() for helper in alone.workers)
 
     @TASK
     def task(args, start, end, space):
@@ -613,7 +613,7 @@ def test_threads_that_cannot_start(monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(threading.Thread, "start", refuse)
         alone = ThreadPool(3)
-    assert alone.helpers == [] and i64[alone.address + PoolState.helpers] == 0
+    assert alone.workers == [] and i64[alone.address + PoolState.helpers] == 0
     alone.stop()
 
 

@@ -161,7 +161,7 @@ def emit_repeat(f, step):
 
 def enter_rows(f, step, arrays, turn):
     """Give the rows of this turn their addresses."""
-    count = len(step.starts)
+    count = len(step.init)
     rows = [*step.body.inputs[count:], *step.body.outputs[count:]]
     if step.reverse:
         turn = f.emit(f"sub i64 {step.length - 1}, {turn}")

@@ -406,7 +406,7 @@ class BwdRule(FlatRule):
         found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
         return checked_cotangents(function, found)
 
-    def dims_of(self, dims, *trees):
+    def batch_dims(self, dims, *trees):
         """What forward rule and caller hand over has the axis in front."""
         return [0] * len(tree_flatten(trees)[0])
 

@@ -727,6 +727,6 @@ class FastPath:
             unflatten_container,
         )  # not inlined: out of the way
         self.library = LowLevelLibrary(llvm_text(gate, successor, *rare))
-        self.address, self.trial = map(self.library.place, ("gate", "successor"))
+        self.address, self.self_test = map(self.library.place, ("gate", "successor"))
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         self.call = ctypes.PYFUNCTYPE(*words)(self.address)

@@ -141,15 +141,15 @@ def emit_frexp(k, x, small=True):
     """
     form, dtype = float_format(x), x.dtype
     one, root = (float_bits(dtype, value) for value in (1.0, 0.5**0.5))
-    away = 2.0**form.digits + form.bias  # the bits of 2.0**digits end with ones
+    away = 2.0**form.mantissa_bits + form.bias  # the bits of 2.0**digits end with ones
     if small:
-        few, more = k.lt(x, form.tiny), form.digits + 2
+        few, more = k.lt(x, form.tiny), form.mantissa_bits + 2
         x = k.select(few, k.mul(x, 2.0**more), x)
         away = k.select(few, k.number(away + more, x), away)
     moved = k.add(emit_float_bits(k, x), one - root)
-    count = k.shift_right(moved, form.digits)
-    count = k.apply("or", count, float_bits(dtype, 2.0**form.digits))
-    fraction = k.apply("and", moved, 2**form.digits - 1)
+    count = k.shift_right(moved, form.mantissa_bits)
+    count = k.apply("or", count, float_bits(dtype, 2.0**form.mantissa_bits))
+    fraction = k.apply("and", moved, 2**form.mantissa_bits - 1)
     f = k.sub(k.bitcast(k.add(fraction, root), dtype), 1)
     return f, k.sub(k.bitcast(count, dtype), away)
 

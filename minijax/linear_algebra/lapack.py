@@ -635,7 +635,7 @@ class Call:
     def in_memory(self, x, prepare):
         """Return what a function makes of an array, row by row in memory of its own."""
         [x] = self.lowering.function(lambda x: [prepare(x)], [x])
-        return self.lowering.in_its_buffer(x)
+        return self.lowering.in_own_buffer(x)
 
     def result(self, *shape, dtype=None):
         """Return the view of memory for a result, for each matrix of this shape."""

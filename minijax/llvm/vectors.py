@@ -338,7 +338,7 @@ def emit_limits_hold(f, numbers, terms, scalar=None, mask=None):
         if lanes:
             mask = f.masked(mask, fits)
         else:
-            scalar = f.all_of([scalar, fits])
+            scalar = f.all_lanes([scalar, fits])
     return scalar, mask
 
 

@@ -65,7 +65,7 @@ def emit_for(f, count, body):
         body(index)
         return []
 
-    f.when(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
+    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
 
 
 def emit_even_blocks(f, size, limit, unit, body):

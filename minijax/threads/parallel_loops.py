@@ -141,7 +141,7 @@ def emit_shared_launch(f, step):
     start = 0
     for buffer in [buffer for buffer in first.writes if buffer not in step.writes]:
         end = start + align_up(nbytes(buffer))
-        f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
+        f.addresses[buffer] = f.offset(f.emit_sequence("partials", end), start)
         start = end
     emit_parallel_parts(f, first, time)
     for each in others:

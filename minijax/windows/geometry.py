@@ -176,7 +176,7 @@ class Phase(NamedTuple):
     move: int
     tap_move: int
 
-    def reach(self):
+    def bounds(self):
         """Return the least and the greatest place that is read."""
         ends = self.place + self.move * (self.count - 1)
         return self.place, ends + self.tap_move * (self.taps - 1)
