@@ -211,6 +211,7 @@ def evaluated(primitive, compute, args, params, avals):
     return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
 
 
+# Rules ``rule(*avals, **params)`` return the avals of the results.
 shape_rules = RuleTable("shape")
 
 

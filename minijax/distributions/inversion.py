@@ -38,7 +38,7 @@ from minijax.extend.rules import (
     write_evaluation,
 )
 from minijax.jaxprs.jaxpr import trace_to_jaxpr
-from minijax.passes.simplification import INLINING_RULES
+from minijax.passes.simplification import inlined_primitives
 from minijax.prng.keys import (
     KEY,
     canonicalize_sample_shape,
@@ -388,7 +388,7 @@ def _callee(eqn):
 
 
 callee_rules[random_gamma_p] = _callee
-INLINING_RULES[0].add(random_gamma_p)
+inlined_primitives.add(random_gamma_p)
 kernel_rules[random_gamma_p] = lambda lowering, eqn, *operands: lowering.program(
     _callee(eqn), operands
 )

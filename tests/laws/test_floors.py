@@ -65,7 +65,7 @@ BESIDES = {
         "trace_context_switches": "One of them decides what a program is.",
         "batch_dim_to_front": "`interpreters.batching`, where JAX is, need not wake.",
         "trace_to_jaxpr": TRACED,
-        "INLINING_RULES KeyedCache trace_context": INLINED,
+        "KeyedCache inlined_primitives trace_context": INLINED,
     },
     "distributions/discrete": {
         "take_permutation": "A gather that is made of two sorts.",
