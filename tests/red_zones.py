@@ -209,7 +209,7 @@ class RedZones:
         if self.apart:
             rounded = arenas.align_up
             put(arenas, "align_up", lambda size: rounded(size) + ALIGNMENT)
-            put(arenas.Arena, "give", lambda arena, start, size: None)
+            put(arenas.Arena, "free", lambda arena, start, size: None)
             put(steps_text, "SMALL_LOCAL_BYTES", -1)
         return self
 

@@ -521,8 +521,8 @@ from minijax import jit
 f = jit(lambda x: jnp.tanh(x) * x, backend="cpu")
 x = jnp.linspace(-1, 1, 500_000)
 wanted = np.asarray(f(x))
-from minijax.threads.pool import pool
-print(len(pool().helpers), flush=True)
+from minijax.threads.pool import thread_pool
+print(len(thread_pool().workers), flush=True)
 """
 
 ENDINGS = {
@@ -598,10 +598,10 @@ def test_processes_end_as_they_should(threads, ending):
 def test_a_pool_of_a_fork_has_no_helpers():
     script = """
 import os
-from minijax.threads.pool import pool
+from minijax.threads.pool import thread_pool
 if os.fork() == 0:
-    os._exit(len(pool().helpers))
-print(os.wait()[1], len(pool().helpers))
+    os._exit(len(thread_pool().workers))
+print(os.wait()[1], len(thread_pool().workers))
 """
     assert run_script(script, "3") == (0, ["0", "2"], "")
 

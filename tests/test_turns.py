@@ -279,8 +279,8 @@ CHILD = """
 import os
 import numpy as np
 from minijax import lax, pmap
-from minijax.dispatch.fastpath_functions import open_gate
-open_gate()
+from minijax.dispatch.fastpath_functions import enable_fastpath
+enable_fastpath()
 x = pmap(lambda v: v)(np.arange(16.0, dtype=np.float32).reshape(2, 8))
 f = pmap(lambda v: lax.psum(v, "i"), "i")
 for _ in range(20):

@@ -208,7 +208,7 @@ def fastpath_entry(ready):
     """
     find = getattr(ready.executable, "entry_at", None)
     entry = find and find(ready.places)
-    refused = entry and ready.moves and (ready.gives or not entry.cuts)
+    refused = entry and ready.moves and (ready.donates or not entry.cuts)
     return None if refused else entry
 
 
@@ -246,7 +246,7 @@ class FastPathCompiled(Compiled):
         """Run the program; see `Compiled`."""
         result = super().__call__(*args, **kwargs)
         leaves = tree_leaves((args, kwargs))
-        self._ready.offer(self._executable(), leaves, self._record, leaves)
+        self._ready.insert(self._executable(), leaves, self._record, leaves)
         return result
 
     def _record(self, executable, leaves):

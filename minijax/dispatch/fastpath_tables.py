@@ -336,8 +336,8 @@ def signature_table(
         results = values_table(out_avals, placement=placement)
     else:
         rows, out_avals = cuts.count, cuts.out_avals
-        known = values_table(in_avals, places, None, cuts.in_blocks, rows)
-        outs = cuts.out_placements, None, cuts.out_blocks
+        known = values_table(in_avals, places, None, cuts.in_shards, rows)
+        outs = cuts.out_placements, None, cuts.out_shards
         results = values_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:

@@ -302,7 +302,7 @@ def _gathered(group, buffer):
     own = group.home.fetch(buffer[group.devices.index(group.home)])
     own = np.ascontiguousarray(own)
     here = current_world()
-    return list(here.exchange_among("a gathering", processes, allgather, own))
+    return list(here.communicator_of("a gathering", processes, allgather, own))
 
 
 cross_process_collective.value, gather_global.value = _collective_across, _gathered
@@ -502,10 +502,10 @@ def _leave(seconds):
     request, end = here.comm.Ibarrier(), monotonic() + seconds
     while not request.Test():
         if monotonic() > end:
-            here.watch._say(f"has ended, and others have not after {seconds:g} s.")
+            here.watchdog._say(f"has ended, and others have not after {seconds:g} s.")
             _end(here.comm)
         sleep(0.002)
-    here.watch.stop()
+    here.watchdog.stop()
 
 
 def is_initialized() -> bool:

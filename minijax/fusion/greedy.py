@@ -117,7 +117,7 @@ class ProducerConsumerEdge(NamedTuple):
     read: object
 
     @property
-    def is_plain(self):
+    def is_identity(self):
         """Whether the element is read where it was made."""
         return self.made.place == self.read.place and not self.read.guards
 

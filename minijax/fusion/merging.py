@@ -256,7 +256,7 @@ class FusedKernelBuilder(NodeBuilder):
         if op == "constant":
             detail = detail.tobytes()
         elif op == "load":
-            detail = (*detail[:3], detail.guards and detail.other.tobytes())
+            detail = (*detail[:3], detail.guards and detail.fill.tobytes())
         key = (op, node.dtype, detail, node.args)
         if key not in self.known:
             self.known[key] = node

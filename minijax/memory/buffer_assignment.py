@@ -371,7 +371,7 @@ def with_own_memory(p, number, step):
     for offsets, size in wanted:
         offsets[number] = p.arena.take(size)
     for offsets, size in wanted:
-        p.arena.give(offsets[number], size)
+        p.arena.free(offsets[number], size)
     if not inner:
         return step
     p.nested[number] = inner

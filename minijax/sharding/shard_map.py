@@ -69,7 +69,7 @@ class MeshProgram:
         self.place = shardings(PartitionSpec())._device.home.uncommitted
         self.executable = compile_cached(jaxpr, name="shard_map", placement=self.place)
         self.mesh, self.size = mesh, mesh.size
-        self.seat: Any = False if mesh.is_multi_process else None
+        self.executor_slot: Any = False if mesh.is_multi_process else None
         self.text_parts = jaxpr, in_specs, out_specs
         self.in_shardings = list(map(shardings, in_specs))
         self.in_placements = [each.placement for each in self.in_shardings]
