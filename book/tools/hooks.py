@@ -18,8 +18,9 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from book.tools import syntax
 from book.tools.modules import Module, Package
-from book.tools.source import PACKAGE, ROOT, read_chapters
+from book.tools.source import PACKAGE, ROOT, floor, read_chapters
 
 KINDS = {  # by the name of a class: the heading of the page, and what is asked when
     "RuleTable": (
@@ -64,43 +65,58 @@ def found() -> list[Found]:
 
 def page() -> str:
     """The page that lists all hooks."""
-    pages = {m.dotted: m.chapter.name for m in Package(read_chapters()).modules.values()}
+    package = Package(read_chapters())
     lines = ["# All hooks in one table", "", _TEXT]
     for kind, (heading, order) in KINDS.items():
         rows = [hook for hook in found() if hook.kind == kind]
         lines += ["", f"## {heading}", "", f"{len(rows)} of them. {order}", ""]
         lines += ["| hook | opened on | filled on | what it is |", "|---|---|---|---|"]
-        for hook in rows:
-            name = f"`{hook.module.removeprefix(f'{PACKAGE}.')}.{hook.name}`"
-            by = _links([pages.get(each, "") for each in hook.at_import])
-            late = _links([pages.get(each, "") for each in hook.later])
-            filled = "; while it runs: ".join(filter(None, [by or None, late or None]))
-            filled = filled if by else f"while it runs: {late}" if late else "a user"
-            start = _links([pages[hook.module]])
-            lines.append(f"| {name} | {start} | {filled} | {hook.sentence} |")
+        lines += [_row(hook, package) for hook in rows]
     return "\n".join(lines) + "\n"
+
+
+def _row(hook: Found, package: Package) -> str:
+    pages = {module.dotted: module.chapter.name for module in package.modules.values()}
+    fillers = [
+        before + _links([pages[name] for name in names])
+        for before, names in (("", hook.at_import), ("while it runs: ", hook.later))
+        if names
+    ]
+    cells = [
+        f"`{hook.module.removeprefix(f'{PACKAGE}.')}.{hook.name}`",
+        _links([opened_on(package.by_name[hook.module], hook.name)]),
+        "; ".join(fillers) or "programs that use the package",
+        hook.sentence,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def opened_on(module: Module, name: str) -> str:
+    """The page that makes an object of a module: an amendment may have brought it."""
+    for cell in (*module.cells, *module.amending):
+        if name in syntax.defined(cell.code):
+            return cell.chapter
+    return module.chapter.name
 
 
 _TEXT = (
     "A page of the book adds to lower pages in one of four ways: it fills a table of "
-    "rules, a registry of methods, or a list of what is told of an event, or it puts a "
-    "value in the place of the one before. (The fifth way, an amendment, leaves no hook: "
-    "the lower module has the new lines.) Each place where a page can do so is a hook. "
-    "Here is who opens it and who fills it, found by importing the package in the order "
-    "of its pages and looking who changes what; and by reading which functions do so "
-    "later. The sentences are the comments of the hooks in the modules."
+    "rules, sets an entry of a registry, joins a list or a set, or puts a value in the "
+    "place of the one before. Each object by which a page can do so is a **hook**. "
+    "(An amendment leaves none: the lower module has the new lines.) "
+    "Who opens a hook and who fills it was found by importing the package in the order "
+    "of its pages and comparing all objects before and after each module, and by "
+    "reading which functions fill one later. The last column repeats the comments that "
+    "stand beside the hooks in their modules."
 )
 
 
 def _links(names: list[str]) -> str:
-    floors = dict.fromkeys(name for name in names if name)
-    short = {name: name.split("_")[0] + _room(name) for name in floors}
-    return ", ".join(f"[{short[n]}](../chapters/{n}.ipynb)" for n in floors)
-
-
-def _room(name: str) -> str:
-    room = name.rpartition("_")[2]
-    return f" {room}" if room in ("ground", "upper", "rest") else ""
+    """Links to pages, each once, called by the numbers of their floors."""
+    return ", ".join(
+        f"[{str(floor(name)).replace('_', ' ')}](../chapters/{name}.ipynb)"
+        for name in dict.fromkeys(names)
+    )
 
 
 class Watch:
@@ -110,21 +126,21 @@ class Watch:
         self.places: dict[int, tuple[str, str, Any]] = {}
         self.before: dict[int, Any] = {}
         self.fillers: dict[int, dict[str, None]] = {}
-        self.running: list[str] = []
+        self.running: list[ModuleType] = []
 
-    def look(self) -> None:
-        """Note what has changed since the last look, by the module that runs."""
-        for module in [*sys.modules.values()]:
-            if type(module) is ModuleType and module.__name__.startswith(PACKAGE):
-                for name, value in [*vars(module).items()]:
-                    if kind_of(value) and not name.startswith("_"):
-                        place = module.__name__, name, value
-                        self.places.setdefault(id(value), place)
-        for key, (module_name, _, value) in self.places.items():
+    def look(self, module: ModuleType | None = None) -> None:
+        """Note what has changed since the last look, by the module that runs.
+
+        Args:
+          module: what has run, up to a line or to its end; it may have new objects.
+        """
+        for name, value in vars(module).items() if module else ():
+            if kind_of(value) and not name.startswith("_"):
+                self.places.setdefault(id(value), (module.__name__, name, value))
+        for key, (_, _, value) in self.places.items():
             now = _contents(value)
-            if key in self.before and now != self.before[key] and self.running:
-                if (who := self.running[-1]) != module_name:
-                    self.fillers.setdefault(key, {})[who] = None
+            if self.running and now != self.before.get(key, now):
+                self.fillers.setdefault(key, {})[self.running[-1].__name__] = None
             self.before[key] = now
 
     def import_all(self, modules: list[Module]) -> None:
@@ -135,11 +151,11 @@ class Watch:
         def exec_module(self: Any, module: ModuleType) -> None:
             if not module.__name__.startswith(PACKAGE):
                 return execute(self, module)
-            watch.look()
-            watch.running.append(module.__name__)
+            watch.look(watch.running[-1] if watch.running else None)
+            watch.running.append(module)
             try:
                 execute(self, module)
-                watch.look()
+                watch.look(module)
             finally:
                 watch.running.pop()
 
@@ -169,9 +185,9 @@ CHANGING = frozenset(
 )
 
 
-def changes(module: Module, package: Package) -> Iterator[tuple[str, str]]:
+def changes(text: str, package: Package) -> Iterator[tuple[str, str]]:
     """Yield, as module and name, what the text of a module changes of other modules."""
-    tree = ast.parse((ROOT / PACKAGE / f"{module.path}.py").read_text("utf-8"))
+    tree = ast.parse(text)
     came = {
         alias.asname or alias.name: (package.owner(node.module, alias.name), alias.name)
         for node in ast.walk(tree)
@@ -181,7 +197,7 @@ def changes(module: Module, package: Package) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         for name in filter(None, map(_changed, _targets(node))):
             owner, original = came.get(name, (None, ""))
-            if owner and owner is not module:
+            if owner:
                 yield owner.dotted, original
 
 
@@ -235,11 +251,11 @@ def search() -> list[Found]:
     watch.import_all(modules)
     later: dict[tuple[str, str], dict[str, None]] = {}
     for module in modules:
-        for place in changes(module, package):
+        for place in changes(_text(module.dotted), package):
             later.setdefault(place, {})[module.dotted] = None
     order, hooks = [m.dotted for m in modules], []
     for key, (module_name, name, value) in watch.places.items():
-        at_import = [*watch.fillers.get(key, ())]
+        at_import = [x for x in watch.fillers.get(key, ()) if x != module_name]
         then = [x for x in later.get((module_name, name), ()) if x not in at_import]
         kind = kind_of(value)
         if kind and (at_import or then or kind == "Hook") and module_name in order:

@@ -215,7 +215,7 @@ def evaluated(primitive, compute, args, params, avals):
 shape_rules = RuleTable("shape")
 
 
-eval_rules = Registry()  # what each primitive does to plain buffers
+eval_rules = Registry()  # What each primitive does to plain buffers.
 
 
 def def_shape_and_impl(primitive, shape, compute):

@@ -215,7 +215,8 @@ class World:
 
 # The processes that a program has joined, or None.
 world: Hook = Hook(None)
-machine_code: Hook = Hook(False)  # whether it exchanges with other processes, too
+# Whether machine code exchanges with other processes, too.
+machine_code: Hook = Hook(False)
 
 
 def current_world() -> Any:

@@ -105,7 +105,7 @@ def name_of_program(fun):
 
 
 _programs = weakref_cache()
-cache_miss_hook = Hook(lambda call, key, once: None)  # is told of each miss
+cache_miss_hook = Hook(lambda call, key, once: None)  # Is told of each miss.
 
 
 def trace_cache_of(fun):
