@@ -150,6 +150,18 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.stablehlo.exported": "Exported default_export_platform export",
     },
     "minijax.extend": {},
+    "minijax.extend.arguments": {
+        "minijax.arrays.dtypes": "check_dtype",
+        "minijax.arrays.interchange": "promised",
+        "minijax.arrays.numerics": """
+            canonicalize_axis canonicalize_int_tuple check_kind check_rank
+            dim_size_along operator_index refuse_sharding
+        """,
+        "minijax.lax.reductions": "check_arraylike is_arraylike",
+        "minijax.numpy.operators": "concrete_numpy",
+        "minijax.numpy.shapes": "as_arraylike canonicalize_shape",
+        "minijax.pytrees.api_util": "flatten_like",
+    },
     "minijax.extend.backend": {
         "minijax.compat.core": "backends clear_backends get_backend get_default_device",
     },
@@ -199,16 +211,36 @@ NAMES: dict[str, dict[str, str]] = {
         """,
         "minijax.scans.evaluation": "cond_p scan_p while_p",
     },
+    "minijax.extend.dtypes": {
+        "minijax.arrays.dtypes": "dtype_name is_inexact",
+        "minijax.arrays.numerics": "complex_dtype_of real_dtype_of",
+        "minijax.lax.reductions": "max_of_dtype min_of_dtype to_inexact_dtype",
+    },
     "minijax.extend.linear_util": {
         "minijax.compat.linear_util": """
             StoreException WrappedFun cache merge_linear_aux transformation
             transformation2 transformation_with_aux transformation_with_aux2 wrap_init
         """,
     },
+    "minijax.extend.promotion": {
+        "minijax.lax.arithmetic": "astype promote_dtypes promote_shapes",
+        "minijax.lax.reductions": "promote_dtypes_inexact promote_dtypes_numeric",
+    },
     "minijax.extend.random": {
         "minijax.prng.generators": """
             random_seed seed_with_impl threefry_2x32 threefry_prng_impl
         """,
+    },
+    "minijax.extend.rules": {
+        "minijax.arrays.array": "shape_rules",
+        "minijax.batching.vmap": "vmap_rules",
+        "minijax.custom_derivatives.custom_jvp_vjp": "callee_rules",
+        "minijax.forward_mode.jvp": "jvp_rules",
+        "minijax.kernels.lowering": "kernel_rules",
+        "minijax.python_backend.codegen": "python_rules",
+        "minijax.python_backend.source": "write_evaluation",
+        "minijax.rematerialization.jaxpr_transforms": "effect_rules",
+        "minijax.reverse_mode.backward_pass": "transpose_rules",
     },
     "minijax.extend.source_info_util": {
         "minijax.compat.core": "current new_source_info register_exclusion summarize",

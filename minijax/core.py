@@ -66,6 +66,7 @@ class MethodTable(Registry):
         setattr(Array, name, value)
 
 
+# From names to methods of arrays and of all that stands for one.
 tracer_methods = MethodTable()
 
 
@@ -119,7 +120,9 @@ class RuleTable(Registry):
         )
 
 
+# Of all columns, in the order in which they were made.
 rule_tables = []
+# Rules ``rule(*args, **params)`` return the results of a primitive.
 impl_rules = RuleTable("impl")
 
 

@@ -13,7 +13,7 @@ from minijax.jitting.compilation import (
     backend_name,
     backends,
     compile_cached,
-    default_backend,
+    default_backends,
 )
 
 V = np.float32([0.5, 1.0, 2.0])
@@ -77,7 +77,7 @@ def test_no_dead_code_is_compiled(counting):
 @pytest.mark.of_the_cpu("asks for its default backend")
 def test_backends():
     assert backend_name("interpreter") == "interpreter"
-    assert backend_name() == default_backend.value
+    assert backend_name() == default_backends["cpu"]
     with minijax.config.override("minijax_backend", "interpreter"):
         assert backend_name() == "interpreter"
     with pytest.raises(

@@ -8,14 +8,14 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
-from minijax.jitting.compilation import backends, default_backend
+from minijax.jitting.compilation import backends, default_backends
 from tests.kernel_cases import alike
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
 
 
 def test_no_backend_of_this_floor_is_the_default():
-    assert {"kernels", "llvm"} <= {*backends} - {default_backend.value}
+    assert {"kernels", "llvm"} <= {*backends} - {default_backends["cpu"]}
 
 
 @pytest.mark.parametrize("backend", ["kernels", "llvm"])

@@ -20,7 +20,7 @@ from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
 from minijax.custom_derivatives import linear_call
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, transparent_calls
 from minijax.jaxprs.checker import check_jaxpr
-from minijax.jitting.compilation import backends, default_backend
+from minijax.jitting.compilation import backends, default_backends
 from minijax.passes.pipeline import simplify
 from minijax.rematerialization.jaxpr_transforms import inline_calls_by_rule
 from minijax.rematerialization.remat import remat_p
@@ -57,7 +57,7 @@ def test_all_backends_agree(name):
     f = WAYS[way](FUNCTIONS[name])
     check_jaxpr(make_jaxpr(f)(1.25).jaxpr)
     wanted = np.asarray(f(1.25))
-    for backend in ("interpreter", "python", default_backend.value):
+    for backend in ("interpreter", "python", default_backends["cpu"]):
         assert backend in backends
         found = jit(f, backend=backend)(1.25)
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)

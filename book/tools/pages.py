@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from book.tools import compatibility, export, files, links, modules
+from book.tools import compatibility, export, files, hooks, links, modules
 from book.tools.solutions import solutions_page
 from book.tools.source import (
     PACKAGE,
@@ -31,11 +31,11 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names compatibility grid switches speed solutions glossary
+    one_function errors names compatibility grid hooks switches speed solutions glossary
     differences reading_jax grammars how_built bibliography
 """.split()
 MADE = """
-    one_function names compatibility grid switches speed solutions
+    one_function names compatibility grid hooks switches speed solutions
 """.split()
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
@@ -145,6 +145,7 @@ def write_pages() -> None:
     _write("book/solutions.md", solutions_page(chapters))
     _write("book/compatibility.md", compatibility.page())
     _write("book/grid.md", grid_page(rule_tables()))
+    _write("book/hooks.md", hooks.page())
     _write("book/switches.md", switches_page())
     record = RECORD.read_text(encoding="utf-8")
     _write("book/speed.md", speed_page(json.loads(record)))

@@ -19,6 +19,7 @@ DOORS = frozenset(
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax
+    extend/arguments extend/dtypes extend/promotion extend/rules
     extend/linear_util extend/random extend/source_info_util flatten_util distributed
     experimental/multihost_utils experimental/checkify experimental/ode
     experimental/mesh_utils experimental/pjit experimental/shard_map

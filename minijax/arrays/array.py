@@ -211,10 +211,11 @@ def evaluated(primitive, compute, args, params, avals):
     return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
 
 
+# Rules ``rule(*avals, **params)`` return the avals of the results.
 shape_rules = RuleTable("shape")
 
 
-eval_rules = Registry()  # what each primitive does to plain buffers
+eval_rules = Registry()  # What each primitive does to plain buffers.
 
 
 def def_shape_and_impl(primitive, shape, compute):

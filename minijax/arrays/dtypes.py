@@ -353,7 +353,7 @@ def numpy_dtype_of(dtype):
     return dtype if dtype.isbuiltin else EXTENDED_DTYPES.get(dtype, dtype)
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """Return the name of a dtype in texts of arrays."""
     return "float0" if dtype == float0 else numpy_dtype_of(dtype).name
 
@@ -415,7 +415,7 @@ def is_real_floating(dtype):
     return dtype_kind(np.dtype(dtype)) in "hf"
 
 
-def is_inexact(dtype):
+def is_inexact(dtype: Any) -> bool:
     """Return whether `dtype` is a floating-point or complex type."""
     return dtype_kind(np.dtype(dtype)) in "hfc"
 
@@ -433,7 +433,7 @@ def short_dtype_name(dtype):
     return SHORT_DTYPE_NAMES.get(dtype) or str(dtype)
 
 
-def check_dtype(dtype, name):
+def check_dtype(dtype: Any, name: str) -> np.dtype:
     """Return the dtype that a user has asked for, canonical.
 
     Args:

@@ -163,7 +163,7 @@ class AbstractValue:
         return f"ShapedArray({str(self).lstrip('~')}{weak})"
 
 
-def promised(x):
+def promised(x: Any) -> Any:
     """Return the array that `x` promises, or anything else as it is."""
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 

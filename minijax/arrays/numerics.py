@@ -16,6 +16,7 @@ import operator
 import warnings
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def check_same_dtype(name, avals):
         )
 
 
-def check_kind(name, accepts, avals):
+def check_kind(name: str, accepts: str, avals: Sequence[Any]) -> None:
     """Raise a TypeError unless all dtypes are of the kinds that `name` accepts."""
     for position, aval in enumerate(avals):
         if dtype_kind(aval.dtype) not in accepts:
@@ -93,7 +94,7 @@ def _is_without_mesh(sharding):
     return getattr(getattr(sharding, "mesh", None), "empty", False)
 
 
-def refuse_sharding(name, sharding):
+def refuse_sharding(name: str, sharding: Any) -> None:
     """Raise if `sharding` has a mesh with axes: arrays lie on one device here."""
     if sharding is not None and not _is_without_mesh(sharding):
         raise NotImplementedError(
@@ -129,12 +130,12 @@ def bool_dtype_of(dtype):
     return np.dtype(bool)
 
 
-def real_dtype_of(dtype):
+def real_dtype_of(dtype: np.dtype) -> np.dtype:
     """Return the dtype of the parts of a complex number, or a real `dtype` itself."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-def complex_dtype_of(dtype):
+def complex_dtype_of(dtype: np.dtype) -> np.dtype:
     """Return the dtype of complex numbers with parts of `dtype`."""
     return np.dtype(f"c{dtype.itemsize * 2}")
 
@@ -259,7 +260,7 @@ def concrete_bool(x, what):
     return bool(x)
 
 
-def operator_index(x, what, way_out=None):
+def operator_index(x: Any, what: str, way_out: str | None = None) -> int:
     """Return a static integer, such as an axis, a size or a count, as an ``int``.
 
     It decides what the program is, so its value has to be known while tracing.
@@ -299,7 +300,7 @@ def _nothing():
 CONCRETE = "Abstract tracer value encountered where concrete value is expected"
 
 
-def canonicalize_axis(axis, ndim):
+def canonicalize_axis(axis: Any, ndim: int) -> int:
     """Return `axis` counted from the front.
 
     Raises:
@@ -312,12 +313,12 @@ def canonicalize_axis(axis, ndim):
     return axis % ndim
 
 
-def dim_size_along(x, axis):
+def dim_size_along(x: Any, axis: Any) -> int:
     """Return the size of an axis of an array; raise as `canonicalize_axis`."""
     return x.shape[canonicalize_axis(axis, len(x.shape))]
 
 
-def check_rank(name, least, *arrays):
+def check_rank(name: str, least: int, *arrays: Any) -> None:
     """Raise a ValueError unless all arrays have so many axes."""
     axes = "axis" if least == 1 else "axes"
     for x in arrays:
@@ -328,7 +329,7 @@ def check_rank(name, least, *arrays):
             )
 
 
-def canonicalize_int_tuple(numbers, what="Parameters"):
+def canonicalize_int_tuple(numbers: Any, what: str = "Parameters") -> tuple[int, ...]:
     """Return a parameter: a tuple of Python ints.
 
     Args:

@@ -45,6 +45,8 @@ from minijax.typing import P, R
 
 # vmap rules: what each primitive does when some of its operands carry a mapped axis.
 
+
+# Rules ``rule(axis, args, dims, **params)`` return results, and where they are mapped.
 vmap_rules = RuleTable("vmap")
 
 

@@ -521,6 +521,7 @@ def _refuse_types(name, paths, in_avals, out_avals):
 
 # Choose among the results of a batch (select), and check what a user chooses by.
 
+# Primitives whose effect may also happen for an example that did not ask for it.
 DEBUG_PRIMITIVES: set = {debug_callback_p, debug_print_p}
 
 

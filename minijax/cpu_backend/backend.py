@@ -23,7 +23,7 @@ from minijax.cpu_backend.program_codegen import (
     unalias_outputs,
 )
 from minijax.fusion.fusion_pass import fuse
-from minijax.jitting.compilation import backends, default_backend
+from minijax.jitting.compilation import backends, default_backends
 from minijax.jitting.stages import nbytes
 from minijax.kernels.builder import Buffer
 from minijax.kernels.lowering import Launch, cpu_rules, jaxpr_passes, lower, step_kinds
@@ -225,4 +225,4 @@ def text_of_steps(program):
 
 
 backends["cpu"] = CPUProgram
-default_backend.value = "cpu"
+default_backends.supersede("cpu", "python", "cpu")

@@ -128,6 +128,8 @@ def _shape(*avals, call_jaxpr, **params):
 # Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
 # call: to run such an equation is to run that program.
 callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
+
+
 # Primitives whose calls have no rules of their own: nothing is lost with the call.
 transparent_calls: set = set()
 

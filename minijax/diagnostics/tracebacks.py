@@ -62,6 +62,7 @@ class Readers(dict):
         self[function.__code__.co_filename][id(function.__code__)] = keeps
 
 
+# Functions of the package that evaluate programs, and the files that they are in.
 source_line_readers: "Readers" = Readers()
 
 

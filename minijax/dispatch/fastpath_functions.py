@@ -330,6 +330,7 @@ def enable_fastpath(kind=FastPathFunction):
     return _opened[0][0][kind]
 
 
+# Classes whose calls the fast path takes.
 gated_kinds = [FastPathFunction, FastPathCompiled]
 
 

@@ -213,8 +213,10 @@ class World:
         return self.watchdog(label, lambda: exchange(self.engine(processes), *args))
 
 
+# The processes that a program has joined, or None.
 world: Hook = Hook(None)
-machine_code: Hook = Hook(False)  # whether it exchanges with other processes, too
+# Whether machine code exchanges with other processes, too.
+machine_code: Hook = Hook(False)
 
 
 def current_world() -> Any:

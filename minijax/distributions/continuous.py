@@ -12,14 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import jit, lax
 from minijax import numpy as jnp
-from minijax.arrays.dtypes import check_dtype
-from minijax.arrays.numerics import (
-    canonicalize_int_tuple,
-    operator_index,
-    refuse_sharding,
-)
 from minijax.core import Array
 from minijax.distributions.discrete import rademacher
 from minijax.distributions.inversion import (
@@ -32,8 +26,13 @@ from minijax.distributions.inversion import (
     promote_sample_args,
     resolve_sample_shape,
 )
-from minijax.jitting.api import jit
-from minijax.lax.reductions import promote_dtypes_inexact
+from minijax.extend.arguments import (
+    canonicalize_int_tuple,
+    check_dtype,
+    operator_index,
+    refuse_sharding,
+)
+from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.prng.keys import (
     canonicalize_sample_shape,
     check_one_key,

@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import jit, lax
 from minijax import numpy as jnp
-from minijax.arrays.dtypes import check_dtype, issubdtype
-from minijax.arrays.numerics import canonicalize_axis, operator_index, refuse_sharding
 from minijax.core import Array
 from minijax.distributions.inversion import (
     broadcast_parameter,
@@ -29,9 +27,16 @@ from minijax.distributions.inversion import (
     promote_sample_args,
     resolve_sample_shape,
 )
-from minijax.jitting.api import jit
-from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.numpy.shapes import as_arraylike, canonicalize_shape
+from minijax.extend.arguments import (
+    as_arraylike,
+    canonicalize_axis,
+    canonicalize_shape,
+    check_dtype,
+    operator_index,
+    refuse_sharding,
+)
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.numpy import issubdtype
 from minijax.numpy.sorting import take_permutation
 from minijax.prng.keys import (
     canonicalize_sample_shape,

@@ -20,19 +20,25 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import config, jit, lax, typeof, vmap
 from minijax import numpy as jnp
-from minijax.arrays.array import shape_rules, typeof
-from minijax.arrays.dtypes import ExtendedDType, _on_or_off, config
-from minijax.arrays.numerics import refuse_sharding
-from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
+from minijax.arrays.dtypes import ExtendedDType, _on_or_off
+from minijax.batching.vmap import batch_dim_to_front
 from minijax.core import Array, Primitive, impl_rules
-from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
-from minijax.forward_mode.jvp import jvp_rules
-from minijax.jaxprs.jaxpr import ClosedJaxpr, trace_to_jaxpr
-from minijax.jitting.api import jit
-from minijax.kernels.lowering import kernel_rules
-from minijax.passes.simplification import INLINING_RULES
+from minijax.extend.arguments import refuse_sharding
+from minijax.extend.core import ClosedJaxpr
+from minijax.extend.rules import (
+    callee_rules,
+    jvp_rules,
+    kernel_rules,
+    python_rules,
+    shape_rules,
+    transpose_rules,
+    vmap_rules,
+    write_evaluation,
+)
+from minijax.jaxprs.jaxpr import trace_to_jaxpr
+from minijax.passes.simplification import inlined_primitives
 from minijax.prng.keys import (
     KEY,
     canonicalize_sample_shape,
@@ -44,14 +50,11 @@ from minijax.prng.keys import (
     random_split_impl,
     uniform,
 )
-from minijax.python_backend.codegen import python_rules
-from minijax.python_backend.source import write_evaluation
 from minijax.rematerialization.caching import (
     KeyedCache,
     trace_context,
     trace_context_switches,
 )
-from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.typing import ArrayLike
 
 # What samplers ask of their arguments.
@@ -385,7 +388,7 @@ def _callee(eqn):
 
 
 callee_rules[random_gamma_p] = _callee
-INLINING_RULES[0].add(random_gamma_p)
+inlined_primitives.add(random_gamma_p)
 kernel_rules[random_gamma_p] = lambda lowering, eqn, *operands: lowering.program(
     _callee(eqn), operands
 )

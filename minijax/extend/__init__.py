@@ -1,9 +1,9 @@
-"""What those need who extend the package: jaxprs, and the core under JAX's names.
+"""What those need who extend the package: checks, promotion, rules, jaxprs.
 
 Reference: ``jax.extend``.
 """
 
-# Made from chapters/07_jaxprs_ground.md by `make chapter`;
+# Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
 from minijax._lazy import namespace

@@ -37,6 +37,8 @@ from minijax.lax.elementwise import add_any, add_any_p
 
 # How a primitive carries a tangent: the jvp table, and ways to make its rules.
 
+
+# Rules ``rule(primals, tangents, **params)`` return results and their tangents.
 jvp_rules = RuleTable("jvp")
 
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import canonicalize_axis, operator_index
 from minijax.core import Array
-from minijax.lax.reductions import promote_dtypes_inexact
+from minijax.extend.arguments import canonicalize_axis, operator_index
+from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.typing import ArrayLike
 
 

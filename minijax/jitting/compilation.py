@@ -6,6 +6,7 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 
 # Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/18_llvm_rest.md: compile_context (3f8fecb4).
 
 import copy
 import operator
@@ -104,7 +105,7 @@ def name_of_program(fun):
 
 
 _programs = weakref_cache()
-cache_miss_hook = Hook(lambda call, key, once: None)  # is told of each miss
+cache_miss_hook = Hook(lambda call, key, once: None)  # Is told of each miss.
 
 
 def trace_cache_of(fun):
@@ -400,12 +401,8 @@ backends["interpreter"] = Interpreter
 
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
-default_backend = Hook("interpreter")
-# By platform; the interpreter serves all.
-default_backends = Registry({"cpu": default_backend})
-
-# What returns the kind of processor that code is made for, as a switch names it.
-native_backend_hook: Hook = Hook(lambda: None)
+# By platform, the name of the backend that runs a program, where none is asked for.
+default_backends = Registry({"cpu": "interpreter"})  # which serves all platforms
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
@@ -438,8 +435,8 @@ def backend_name(name=None, platform=None):
       RuntimeError: if there is no such backend, or if it is for other platforms.
     """
     platform = platform or default_placement().device.platform
-    latest = default_backends.get(platform)
-    name = name or config.minijax_backend or (latest.value if latest else "interpreter")
+    name = name or config.minijax_backend
+    name = name or default_backends.get(platform, "interpreter")
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
@@ -454,7 +451,7 @@ def backend_name(name=None, platform=None):
 
 def compile_context():
     """Return what compiling depends on, besides the program."""
-    return config.minijax_backend, config.jax_enable_x64, native_backend_hook.value()
+    return config.minijax_backend, config.jax_enable_x64, config.minijax_cpu
 
 
 def dce_for_compilation(closed):

@@ -342,7 +342,7 @@ def check_compiler_options(options):
             )
 
 
-compiled_class = Hook(None)  # a class to be used in the place of `Compiled`
+compiled_class = Hook(None)  # A class that takes the place of `Compiled`.
 
 
 @weakref_memoize

@@ -52,6 +52,7 @@ class ScalarOp(NamedTuple):
     note: str = ""
 
 
+# From names to what an operation on numbers does, and takes.
 scalar_ops = {}
 
 

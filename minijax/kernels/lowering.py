@@ -138,6 +138,7 @@ def _holes_in_rules(rules):
         yield "StepKind.cost: a function that returns a Counter"
 
 
+# From types of steps to what runs one, what it costs, and what writes it.
 step_kinds = StepKinds()
 
 

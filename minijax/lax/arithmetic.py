@@ -202,7 +202,7 @@ def_shape_and_impl(
 )
 
 
-def astype(operand, new_dtype, weak_type=False):
+def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
     """Convert to a dtype that is weak or not; numbers stay numbers, not operations.
 
     Args:
@@ -224,7 +224,7 @@ def astype(operand, new_dtype, weak_type=False):
     return result
 
 
-def promote_dtypes(*args):
+def promote_dtypes(*args) -> list:
     """Give `args` their common dtype; what is alone stays as it is."""
     dtype, weak_type = common_dtype_and_weak_type(*args)
     if len(args) == 1:
@@ -292,7 +292,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     return x if isinstance(x, Array) else as_array_impl(x)
 
 
-def promote_shapes(*args):
+def promote_shapes(*args) -> list:
     """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
     shapes = [typeof(arg).shape for arg in args]
     if len({len(shape) for shape in shapes if shape}) < 2:

@@ -69,14 +69,14 @@ from minijax.typing import ArrayLike
 # Reductions: primitives that fold an axis, and running totals (prefix sums).
 
 
-def min_of_dtype(dtype):
+def min_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is below."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
     return dtype.type(False if dtype.kind == "b" else -np.inf)
 
 
-def max_of_dtype(dtype):
+def max_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is above."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).max
@@ -420,12 +420,12 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array
 ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
 
 
-def is_arraylike(x):
+def is_arraylike(x: Any) -> bool:
     """Return whether `x` is an array, a tracer, a NumPy array or a number."""
     return isinstance(x, ARRAYLIKE)
 
 
-def check_arraylike(name, *args):
+def check_arraylike(name: str, *args: Any) -> None:
     """Raise a TypeError that names the function and the place of a non-array."""
     for position, arg in enumerate(args):
         if not isinstance(arg, ARRAYLIKE):
@@ -441,7 +441,7 @@ def as_array_operand(x):
     return x if isinstance(x, Array) else as_array_impl(x)
 
 
-def to_inexact_dtype(dtype):
+def to_inexact_dtype(dtype: np.dtype) -> np.dtype:
     """Return the float dtype in which functions of integers of a dtype are computed."""
     if is_inexact(dtype):
         return dtype
@@ -450,7 +450,7 @@ def to_inexact_dtype(dtype):
     return np.dtype("float64" if dtype.itemsize == 8 else "float32")
 
 
-def promote_dtypes_inexact(*args):
+def promote_dtypes_inexact(*args: Any) -> list:
     """Give `args` their common dtype, or the float dtype of these integers."""
     dtype, weak_type = common_dtype_and_weak_type(*args)
     return [astype(arg, to_inexact_dtype(dtype), weak_type) for arg in args]
@@ -475,7 +475,7 @@ def is_promoted(promote, x, y):
     return promote is promote_dtypes_inexact and is_inexact(a.dtype)
 
 
-def promote_dtypes_numeric(*args):
+def promote_dtypes_numeric(*args: Any) -> list:
     """Give `args` their common dtype, or ``int32`` if that is bool."""
     dtype, weak_type = common_dtype_and_weak_type(*args)
     dtype = np.dtype("int32") if dtype.kind == "b" else dtype

@@ -121,7 +121,7 @@ def define_instruction(name, **templates):
         forget()
 
 
-cache_clearers: list = []  # functions that clear what was made of instructions
+cache_clearers: list = []  # Functions that clear what was made of instructions.
 
 
 def cached_until_redefined(make):

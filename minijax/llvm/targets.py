@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from minijax.arrays.dtypes import config
 from minijax.jaxprs.types import Hook
-from minijax.jitting.compilation import native_backend_hook
 from minijax.kernels.ir import scalar_ops
 from minijax.kernels.loop_nests import loop_nest
 from minijax.llvm.codegen import KernelEmitter, emit_kernel_function
@@ -116,7 +115,6 @@ def _kind(name):
 
 
 config.define("minijax_cpu", os.environ.get("MINIJAX_CPU", ""), _kind)
-native_backend_hook.value = lambda: config.minijax_cpu
 
 
 def current_target():

@@ -10,6 +10,8 @@ Reference: ``jax.Array``.
 # Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+from typing import Any
+
 import numpy as np
 
 from minijax import lax
@@ -80,7 +82,7 @@ def as_index(x):
 ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
 
 
-def concrete_numpy(x, what):
+def concrete_numpy(x: Any, what: str) -> np.ndarray:
     """Return an array as NumPy's; a tracer without numbers is refused."""
     what = f"{ABSTRACT}, in {what}"
     return np.asarray(concrete_array_or_error(x, ConcretizationTypeError, what))

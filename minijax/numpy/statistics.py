@@ -16,22 +16,19 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import check_dtype, is_inexact
-from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import (
+from minijax.core import Array
+from minijax.extend.arguments import (
     canonicalize_axis,
+    check_arraylike,
+    check_dtype,
     check_rank,
     dim_size_along,
     operator_index,
+    promised,
 )
-from minijax.core import Array
-from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import (
-    check_arraylike,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    to_inexact_dtype,
-)
+from minijax.extend.dtypes import is_inexact, to_inexact_dtype
+from minijax.extend.promotion import astype as as_type
+from minijax.extend.promotion import promote_dtypes, promote_dtypes_inexact
 from minijax.numpy.array_creation import (
     array,
     asarray,

@@ -67,7 +67,9 @@ def inline_call(sweep, eqn):
     return inline_jaxpr(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
 
 
-INLINING_RULES = {jit_p, *CUSTOM_CALL_PRIMITIVES}, inline_call
+# Primitives of calls whose equations take the place of the call.
+inlined_primitives = {jit_p, *CUSTOM_CALL_PRIMITIVES}
+INLINING_RULES = inlined_primitives, inline_call
 inline_calls = rewrite_pass(INLINING_RULES, INNER_JAXPR_RULES)
 
 

@@ -18,7 +18,7 @@ from minijax.core import RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
 from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.compilation import backends, dce_for_compilation, default_backend
+from minijax.jitting.compilation import backends, dce_for_compilation, default_backends
 from minijax.jitting.primitive import jit_p
 from minijax.python_backend.source import (
     INFIX_OPERATORS,
@@ -49,6 +49,7 @@ def last_uses(jaxpr):
     return dying[::-1]
 
 
+# Rules ``rule(writer, eqn, operands, results)`` write the lines of an equation.
 python_rules: RuleTable = RuleTable("python")
 
 
@@ -267,4 +268,4 @@ class PythonProgram:
 
 
 backends["python"] = PythonProgram
-default_backend.value = "python"
+default_backends.supersede("cpu", "interpreter", "python")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain, count
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -342,7 +343,9 @@ def computation_by_impl(primitive, avals):
     return compute
 
 
-def write_evaluation(writer, eqn, operands, results):
+def write_evaluation(
+    writer: Any, eqn: Any, operands: list[str], results: list[str]
+) -> None:
     """Write a call of the primitive's own evaluation: the rule of those without one."""
     avals = [tuple(atom.aval for atom in atoms) for atoms in (eqn.invars, eqn.outvars)]
     key, made = (eqn.primitive, *avals), writer.evaluations

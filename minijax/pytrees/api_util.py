@@ -171,7 +171,9 @@ class FlatCall(CallArguments):
         return self.aux_tree.unflatten(flat[self.num_outs :])
 
 
-def flatten_like(treedef, tree, given, expected, error=ValueError):
+def flatten_like(
+    treedef: Any, tree: Any, given: str, expected: str, error: Any = ValueError
+) -> list:
     """Return the leaves of a tree that has to have a given structure.
 
     Args:

@@ -134,6 +134,7 @@ class NodeKind(NamedTuple):
         return f"CustomNode({self.type.__name__}[{aux}], [{', '.join(children)}])"
 
 
+# From classes of containers to what takes them apart and makes them.
 node_kinds: dict[type, NodeKind] = {}
 
 

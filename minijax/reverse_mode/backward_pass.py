@@ -47,6 +47,8 @@ from minijax.typing import P, R
 
 # Transposition of single primitives: the rule table, and makers of rules.
 
+
+# Rules ``rule(cotangents, *operands, **params)`` return cotangents of the operands.
 transpose_rules = RuleTable("transpose")
 
 

@@ -286,6 +286,7 @@ def sum_in_carry(step, consts, carry, xs, num_sums, **how):
     return *split_list_by_sizes(carry, num_sums), ys
 
 
+# What runs the loop of a transposed scan: its sums may leave the carry.
 accumulation_loop_hook = Hook(sum_in_carry)
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import operator_index
 from minijax.core import Array
-from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
-from minijax.pytrees.tree_operations import register_pytree_node_class
+from minijax.extend.arguments import check_arraylike, operator_index
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.tree_util import register_pytree_node_class
 from minijax.typing import ArrayLike
 
 # Values of arrays between their elements.

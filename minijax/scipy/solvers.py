@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax import lax
+from minijax import lax, value_and_grad
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.custom_derivatives.linear_solves import custom_linear_solve
-from minijax.linear_algebra.numpy_linalg import lstsq
-from minijax.pytrees.tree_operations import ravel_pytree
-from minijax.pytrees.tree_util import tree_map
-from minijax.reverse_mode.backward_pass import value_and_grad
+from minijax.flatten_util import ravel_pytree
+from minijax.lax import custom_linear_solve
+from minijax.numpy.linalg import lstsq
+from minijax.tree_util import tree_map
 from minijax.typing import ArrayLike
 
 # Conjugate gradients, BiCGSTAB and GMRES, for matrices that are functions.

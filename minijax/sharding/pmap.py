@@ -795,7 +795,8 @@ NAMELESS = "_internal_pmap_axis_name"
 # What lets processes share a pmap: a function of its `FlatCall`, mapped axes and mesh
 # that returns the mesh of all, and what becomes of the result.
 multiprocess_map: Hook = Hook(lambda call, dims, mesh: (mesh, lambda result: result))
-fast_call_wrapper: Hook = Hook(lambda function: function)  # what makes functions quick
+# What gives a function of many devices its fast path.
+fast_call_wrapper: Hook = Hook(lambda function: function)
 
 
 def pmap_spec(name, axis):

@@ -103,12 +103,12 @@ def shard_buffers(x, sharding):
     return list(map(asbuffer, shard_arrays(as_array_impl(x), sharding)))
 
 
-# How a `MeshProgram` runs, and who is told of each run.
+# What runs a `MeshProgram`: a function of it and of the shares of its operands.
 mesh_executor: Hook = Hook(lambda program, shares: run_mesh_in_python(program, shares))
+# What is told of each run, and returns its results.
 result_observer: Hook = Hook(lambda program, args, results: results)
-native_entries: Hook = Hook(
-    lambda program: None
-)  # the `Entry` for other callers, or None
+# What returns the `Entry` of a program for callers that are machine code, or None.
+native_entries: Hook = Hook(lambda program: None)
 _programs, _alike = weakref_cache(), weakref_cache()
 
 

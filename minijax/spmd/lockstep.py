@@ -86,9 +86,9 @@ def exchange(eqn, mesh, values):
 
 
 # What does a collective among devices of several processes: a function of its equation,
-# a mesh, the places of a group and their operands that returns the results' numbers;
-# what has to be the same in all processes is told to the second one, with the mesh.
+# a mesh, the places of a group and their operands that returns the results' numbers.
 cross_process_collective: Hook = Hook(None)
+# Is told, with the mesh, what has to be the same in all processes.
 agreement: Hook = Hook(lambda mesh, program: None)
 
 

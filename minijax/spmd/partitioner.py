@@ -101,6 +101,7 @@ def uncut(value):
     return ShardedValue(value, ((),) * typeof(value).ndim)
 
 
+# Rules ``rule(primitive, *pieces, **params)`` return `ShardedValue`s of the results.
 sharding_rules = RuleTable("sharding", default=replicate_fallback)
 
 

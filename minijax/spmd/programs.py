@@ -18,7 +18,7 @@ from minijax.batching.vmap import vmap_rules
 from minijax.core import impl_rules
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp
 from minijax.jaxprs.jaxpr import eval_jaxpr, make_jaxpr
-from minijax.jaxprs.types import Hook, struct_of
+from minijax.jaxprs.types import struct_of
 from minijax.jitting.compilation import (
     backends,
     default_backends,
@@ -152,7 +152,7 @@ class PartitionedProgram:
 
 
 backends["spmd"] = PartitionedProgram
-default_backends["mesh"] = Hook("spmd")
+default_backends["mesh"] = "spmd"
 operations_together.value = run_partitioned
 
 

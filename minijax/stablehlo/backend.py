@@ -11,7 +11,7 @@ from minijax.jitting.compilation import text_formats
 def stablehlo_text(closed, name, donated):
     """Return a program as a StableHLO text; memory is not handed over in it."""
     module = import_module("minijax.stablehlo.exported")  # and with it all rules
-    return module.module_text(closed, name)
+    return module.mlir_module_text(closed, name)
 
 
 text_formats["stablehlo"] = stablehlo_text

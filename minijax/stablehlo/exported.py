@@ -10,19 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minijax.arrays.array import shape_rules, typeof
-from minijax.arrays.dtypes import config, tangent_dtype_of_primal
-from minijax.batching.collectives import (
-    all_gather_p,
-    all_to_all_p,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_p,
-    reduce_scatter_p,
-)
-from minijax.batching.vmap import vmap_rules
+from minijax import ShapeDtypeStruct, config, jit, typeof, vjp
+from minijax import numpy as jnp
 from minijax.callbacks.callback import (
     debug_callback_p,
     debug_print_p,
@@ -31,42 +20,52 @@ from minijax.callbacks.callback import (
 )
 from minijax.control_flow.common import DEBUG_PRIMITIVES
 from minijax.core import Array, Primitive, impl_rules
-from minijax.custom_derivatives.custom_jvp_vjp import custom_lin_p
 from minijax.experimental.checkify.checking import check_p
-from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
-from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.jaxprs.types import ShapeDtypeStruct, struct_of
-from minijax.jitting.api import jit
-from minijax.kernels.lowering import kernel_rules
-from minijax.lax.shapes import convert_element_type
-from minijax.linear_algebra.factorizations import (
-    eigh_p,
-    lu_p,
-    lu_pivots_to_permutation_p,
-    qr_p,
-    svd_p,
+from minijax.extend.core import ClosedJaxpr, jaxpr_as_fun, primal_dtype_to_tangent_dtype
+from minijax.extend.core.primitives import custom_lin_p
+from minijax.extend.rules import (
+    effect_rules,
+    jvp_rules,
+    kernel_rules,
+    python_rules,
+    shape_rules,
+    transpose_rules,
+    vmap_rules,
 )
-from minijax.linear_algebra.lax_linalg import (
+from minijax.forward_mode.jvp import defjvp_zero
+from minijax.jaxprs.types import struct_of
+from minijax.lax import (
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    convert_element_type,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_p,
+    reduce_scatter_p,
+    sharding_constraint_p,
+)
+from minijax.lax.linalg import (
     cholesky_update_p,
     eig_p,
-    geqrf_p,
+    eigh_p,
     hessenberg_p,
     householder_product_p,
+    lu_p,
+    lu_pivots_to_permutation_p,
     ormqr_p,
+    qr_p,
     schur_p,
+    svd_p,
     symmetric_product_p,
     tridiagonal_p,
     tridiagonal_solve_p,
 )
-from minijax.numpy.operands import as_array
-from minijax.python_backend.codegen import python_rules
-from minijax.pytrees.tree_util import PyTreeDef, tree_flatten
-from minijax.rematerialization.jaxpr_transforms import effect_rules
-from minijax.reverse_mode.backward_pass import transpose_rules, vjp
+from minijax.linear_algebra.lax_linalg import geqrf_p
 from minijax.sharding.manual_axes import pvary_p
 from minijax.sharding.pmap import shard_map_p
 from minijax.sharding.visualization import inspect_sharding_p
-from minijax.spmd.partitioner import sharding_constraint_p
 from minijax.stablehlo.lowering import (
     IDENTITY_PRIMITIVES,
     LIST_ATTRIBUTE_OPS,
@@ -80,7 +79,7 @@ from minijax.stablehlo.lowering_rules import (
     top_k_op,
     window_attributes,
 )
-from minijax.tree_util import tree_leaves
+from minijax.tree_util import PyTreeDef, tree_flatten, tree_leaves
 from minijax.typing import ArrayLike
 
 # Values that count as used in a program, and numbers that count as its own.
@@ -144,7 +143,7 @@ def stage(x: ArrayLike, /) -> Array:
     Reference: ``jax.lax.stage``.
     """
     typeof(x)
-    return as_array(x)
+    return jnp.asarray(x)
 
 
 # Primitives that StableHLO has no words for, and why.
@@ -283,7 +282,7 @@ def _as_strong(x, aval):
 
 
 def _cotangent(aval):
-    return ShapeDtypeStruct(aval.shape, tangent_dtype_of_primal(aval.dtype))
+    return ShapeDtypeStruct(aval.shape, primal_dtype_to_tangent_dtype(aval.dtype))
 
 
 def default_export_platform() -> str:

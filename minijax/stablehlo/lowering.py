@@ -11,21 +11,17 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray
 from minijax.arrays.numerics import complex_square_parts
-from minijax.arrays.transfer import device_put_p
 from minijax.control_flow.common import empty_p
-from minijax.core import RuleTable
-from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
+from minijax.core import RuleTable, ShapedArray
 from minijax.custom_derivatives.linear_solves import CUSTOM_CALL_PRIMITIVES
-from minijax.distributions.inversion import random_gamma_p
-from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, trace_to_jaxpr
-from minijax.jitting.primitive import jit_p
-from minijax.lax.reductions import Precision, max_of_dtype, min_of_dtype
-from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
-from minijax.rematerialization.policies import name_p
-from minijax.scans.loops import associative_scan
-from minijax.scans.scan import scan_p
+from minijax.extend.core import ClosedJaxpr, Literal
+from minijax.extend.core.primitives import device_put_p, jit_p, name_p, scan_p
+from minijax.extend.dtypes import max_of_dtype, min_of_dtype
+from minijax.extend.rules import callee_rules
+from minijax.jaxprs.jaxpr import trace_to_jaxpr
+from minijax.lax import Precision, associative_scan, optimization_barrier_p
+from minijax.random import random_gamma_p
 from minijax.stablehlo.text import MlirModule, MlirValue, mlir_identifier, tensor_type
 
 # Programs in StableHLO: each equation is written by the rule of its primitive.

@@ -8,17 +8,21 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ShapedArray
-from minijax.indexing.dimension_numbers import GatherScatterMode, fill_value_in_dtype
-from minijax.jaxprs.jaxpr import ClosedJaxpr
-from minijax.lax.reductions import max_of_dtype, min_of_dtype
-from minijax.linear_algebra.factorizations import cholesky_p, triangular_solve_p
-from minijax.prng.keys import (
+from minijax.core import ShapedArray
+from minijax.extend.core import ClosedJaxpr
+from minijax.extend.core.primitives import (
+    fft_p,
     random_bits_p,
-    random_clone_p,
     random_fold_in_p,
     random_seed_p,
     random_split_p,
+)
+from minijax.extend.dtypes import max_of_dtype, min_of_dtype
+from minijax.indexing.dimension_numbers import fill_value_in_dtype
+from minijax.lax import FftType, GatherScatterMode
+from minijax.lax.linalg import cholesky_p, triangular_solve_p
+from minijax.prng.keys import (
+    random_clone_p,
     random_unwrap_p,
     random_wrap_p,
     threefry2x32,
@@ -35,7 +39,6 @@ from minijax.stablehlo.lowering import (
     splat_constant,
     stablehlo_rules,
 )
-from minijax.windows.fft import FftType, fft_p
 
 # StableHLO of sorts, with the order in which NaN is last and -0 equals 0.
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.arrays.array import ShapedArray
-from minijax.arrays.dtypes import float0
+from minijax import float0
+from minijax.core import ShapedArray
 
 MLIR_ELEMENT_TYPES = {
     "bool": "i1", "bfloat16": "bf16", float0.name: "i1",

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax import random
+from minijax import random, typeof
 from minijax.arrays import transfer
-from minijax.arrays.array import ArrayImpl, typeof
+from minijax.arrays.array import ArrayImpl
 from minijax.arrays.devices import default_placement
-from minijax.pytrees.registry import keystr
-from minijax.pytrees.tree_util import tree_flatten, tree_leaves_with_path
+from minijax.tree_util import keystr, tree_flatten, tree_leaves_with_path
 
 FORMAT = "minijax checkpoint 2"
 

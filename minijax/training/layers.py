@@ -15,8 +15,8 @@ import numpy as np
 
 from minijax import lax, nn, random
 from minijax import numpy as jnp
-from minijax.nn.functions import relu, standardize
-from minijax.nn.weight_initializers import glorot_normal, normal, ones, zeros
+from minijax.nn import relu, standardize
+from minijax.nn.initializers import glorot_normal, normal, ones, zeros
 
 # Layers with parameters for each window: convolutions, and their transposes.
 

@@ -12,12 +12,16 @@ from typing import Any, NamedTuple
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.nn.weight_initializers import glorot_normal, normal
-from minijax.pytrees.api_util import flatten_like
-from minijax.pytrees.registry import keystr, register_pytree_node
-from minijax.pytrees.tree_operations import tree_unflatten
-from minijax.pytrees.tree_util import tree_flatten, tree_leaves_with_path
+from minijax.extend.arguments import flatten_like
+from minijax.nn.initializers import glorot_normal, normal
 from minijax.training.layers import Layer
+from minijax.tree_util import (
+    keystr,
+    register_pytree_node,
+    tree_flatten,
+    tree_leaves_with_path,
+    tree_unflatten,
+)
 
 
 def Dense(

@@ -10,13 +10,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from minijax import Array
 from minijax import numpy as jnp
-from minijax.nn.functions import log_softmax
-from minijax.nn.weight_initializers import glorot_normal, normal
-from minijax.pytrees.tree_operations import tree_unflatten
-from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
+from minijax.nn import log_softmax
+from minijax.nn.initializers import glorot_normal, normal
 from minijax.training.optimizers import OptimizerState, make_schedule, optimizer
-from minijax.typing import Array
+from minijax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 # Schedules: functions from the number of a step to its size.
 

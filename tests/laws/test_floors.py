@@ -14,7 +14,7 @@ import pytest
 
 from book.tools import public
 from book.tools.modules import Package
-from book.tools.source import PACKAGE, ROOT, read_chapters
+from book.tools.source import DOORS, PACKAGE, ROOT, read_chapters
 from book.tools.syntax import all_imports
 from tests import cold_processes
 from tests.commands import LONG
@@ -46,6 +46,93 @@ def imported(module):
                     yield owner.dotted
         else:
             yield from (a.name for a in node.names if a.name.startswith(f"{PACKAGE}."))
+
+
+# Floors on top of the package: they import what a package of a stranger could.
+LIBRARY = (
+    *("distributions", "example_libraries", "experimental/ode", "image"),
+    *("numpy/statistics", "scipy", "stablehlo", "training"),
+)
+INLINED = "A sampler of loops is a call that every backend inlines, as it does jit's."
+SPELLED = "Export has a spelling of this primitive, which JAX keeps to itself as well."
+TRACED = "`make_jaxpr` takes arrays and structs; this takes the types of an equation."
+STORED = "An array comes back with its dtype and place, whatever the switches say now."
+# What library floors import besides: by module the names that are not public, and why.
+BESIDES = {
+    "distributions/inversion": {
+        "ExtendedDType": "The dtype of keys, in a signature.",
+        "_on_or_off": "The samplers define switches.",
+        "trace_context_switches": "One of them decides what a program is.",
+        "batch_dim_to_front": "`interpreters.batching`, where JAX is, need not wake.",
+        "trace_to_jaxpr": TRACED,
+        "KeyedCache inlined_primitives trace_context": INLINED,
+    },
+    "distributions/discrete": {
+        "take_permutation": "A gather that is made of two sorts.",
+        "descending_words": "The order of `top_k`, as integers.",
+    },
+    "scipy/linalg/decompositions": {"lu_solve_factors": "JAX's borrows it, too."},
+    "scipy/linalg/matrix_functions": {"geqrf_p": "It has no function in `lax.linalg`."},
+    "scipy/special/trigamma": {
+        "defjvp_unary": "`interpreters.ad`, where JAX has it, need not be awake."
+    },
+    "training/checkpoints": {"transfer ArrayImpl default_placement": STORED},
+    "stablehlo/lowering": {
+        "empty_p": SPELLED,
+        "CUSTOM_CALL_PRIMITIVES": "All calls are spelled alike.",
+        "complex_square_parts": "All backends square alike.",
+        "trace_to_jaxpr": TRACED,
+    },
+    "stablehlo/lowering_rules": {
+        "approx_top_k_p random_clone_p random_unwrap_p random_wrap_p": SPELLED,
+        "fill_value_in_dtype": "All backends fill alike.",
+        "threefry2x32": "The bits of a key are written out.",
+    },
+    "stablehlo/exported": {
+        "check_p debug_callback_p debug_print_p geqrf_p inspect_sharding_p": SPELLED,
+        "io_callback_p pure_callback_p pvary_p shard_map_p": SPELLED,
+        "DEBUG_PRIMITIVES": "A sink of dead code counts as one.",
+        "defjvp_zero": "It has no name in JAX's `interpreters.ad`.",
+        "struct_of": "A struct with the axes along which a type varies.",
+    },
+    "stablehlo/backend": {"text_formats": "It adds a dialect to `as_text`."},
+}
+
+
+def is_library(module):
+    """Whether a module is of a floor on top of the package."""
+    return module.path.startswith(LIBRARY)
+
+
+def not_public(module):
+    """The names that a module imports of other floors, and no user could."""
+    doors = {PACKAGE, *(f"{PACKAGE}.{path}".replace("/", ".") for path in DOORS)}
+    code = (ROOT / PACKAGE / f"{module.path}.py").read_text(encoding="utf-8")
+    for node in all_imports(code):
+        source = getattr(node, "module", "") or ""
+        if not isinstance(node, ImportFrom) or source.split(".")[0] != PACKAGE:
+            continue
+        for alias in node.names:
+            owner, dotted = WHOLE.owner(source, alias.name), f"{source}.{alias.name}"
+            offered = source in doors or dotted in doors
+            own = owner and owner.chapter.floor.number == module.chapter.floor.number
+            if not (offered or own or (source, alias.name) == LAZY):
+                yield module.path, alias.name
+
+
+LAZY = f"{PACKAGE}._lazy", "namespace"  # what makes a module of public names
+
+
+def test_library_floors_import_public_names_alone():
+    library = [module for module in WHOLE.modules.values() if is_library(module)]
+    found = {pair for module in library for pair in not_public(module)}
+    assert len(library) > 40
+    assert found == {
+        (path, name)
+        for path, reasons in BESIDES.items()
+        for names in reasons
+        for name in names.split()
+    }
 
 
 @pytest.mark.parametrize("module", WHOLE.modules.values(), ids=list(WHOLE.modules))

@@ -14,6 +14,9 @@ from minijax._public import PUBLIC
 # JAX keeps these primitives elsewhere, and prints them all the same.
 ELSEWHERE = {("minijax.lax", "add_any_p"), ("minijax.lax", "reduce_scatter_p")}
 OWN = {("minijax.experimental", "autojit")}  # chapter 41: no name of JAX's
+# What JAX's libraries import of `jax._src`, in modules that JAX does not have.
+EXTEND = [f"minijax.extend.{x}" for x in "arguments dtypes promotion rules".split()]
+OWN |= {(space, name) for space in EXTEND for name in PUBLIC[space]}
 MISSING = object()
 SPACES = [(space, name) for space, names in PUBLIC.items() for name in names]
 SPACES = [pair for pair in SPACES if pair not in ELSEWHERE | OWN]

@@ -424,7 +424,7 @@ def _closed(jaxpr):
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
 
 
-# Rules ``rule(checks, eqn, *promote_args_inexact)`` return the results of an equation,
+# Rules ``rule(checks, eqn, *operands)`` return the results of an equation,
 # and record what has failed.
 check_rules: RuleTable = RuleTable("check", default=plainly)
 

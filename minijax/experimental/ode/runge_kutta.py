@@ -20,24 +20,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax import lax
+from minijax import closure_convert, custom_vjp, eval_shape, float0, lax, vjp, vmap
 from minijax import numpy as jnp
-from minijax.arrays.dtypes import dtype_name, float0
-from minijax.batching.vmap import vmap
-from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp
-from minijax.custom_derivatives.linear_solves import closure_convert
-from minijax.jaxprs.jaxpr import eval_shape
-from minijax.lax.reductions import is_arraylike
-from minijax.pytrees.registry import keystr
-from minijax.pytrees.tree_operations import ravel_pytree
-from minijax.pytrees.tree_util import (
+from minijax.extend.arguments import is_arraylike
+from minijax.extend.dtypes import dtype_name
+from minijax.flatten_util import ravel_pytree
+from minijax.tree_util import (
+    keystr,
     tree_flatten,
     tree_leaves,
     tree_leaves_with_path,
     tree_map,
     tree_structure,
 )
-from minijax.reverse_mode.backward_pass import vjp
 from minijax.typing import ArrayLike
 
 # An embedded Runge-Kutta pair with adaptive steps and dense output.

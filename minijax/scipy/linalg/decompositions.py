@@ -13,22 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import jvp, lax, vmap
 from minijax import numpy as jnp
-from minijax.arrays.numerics import check_rank
-from minijax.batching.vmap import vmap
 from minijax.core import Array
-from minijax.custom_derivatives.linear_solves import custom_linear_solve
-from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.linear_algebra import factorizations as _cholesky
-from minijax.linear_algebra import factorizations as _eigenvectors
-from minijax.linear_algebra import factorizations as _elimination
-from minijax.linear_algebra import factorizations as _orthogonal
-from minijax.linear_algebra import factorizations as _singular
-from minijax.linear_algebra import numpy_linalg as _systems
-from minijax.linear_algebra.factorizations import adjoint, triangular_solve
-from minijax.numpy.functional import vectorize
-from minijax.pytrees.api_util import jvp
+from minijax.extend.arguments import check_rank
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.lax import custom_linear_solve
+from minijax.lax.linalg import triangular_solve
+from minijax.linear_algebra.factorizations import lu_solve_factors
+from minijax.numpy import vectorize
 from minijax.typing import ArrayLike
 
 # Factorizations and solutions with the names of SciPy.
@@ -54,8 +47,8 @@ def cholesky(
     Reference: ``jax.scipy.linalg.cholesky``.
     """
     [x] = _inexact(a)
-    factor = _cholesky.cholesky(x if lower else adjoint(x), symmetrize_input=False)
-    return factor if lower else adjoint(factor)
+    factor = lax.linalg.cholesky(x if lower else x.mT.conj(), symmetrize_input=False)
+    return factor if lower else factor.mT.conj()
 
 
 def cho_factor(
@@ -163,7 +156,7 @@ def solve(
             f"{assume_a!r}"
         )
     if assume_a != "pos":
-        return _systems.solve(a, b)
+        return jnp.linalg.solve(a, b)
     c, x = _inexact(a, b)
     one = partial(_solve_definite, lower=lower)
     return vectorize(one, signature=_signature(c, x))(c, x)
@@ -194,7 +187,7 @@ def lu_factor(
 
     Reference: ``jax.scipy.linalg.lu_factor``.
     """
-    both, pivots, _ = _elimination.lu(*_inexact(a))
+    both, pivots, _ = lax.linalg.lu(*_inexact(a))
     return both, pivots
 
 
@@ -225,10 +218,10 @@ def lu_solve(
     pivots = jnp.asarray(pivots)
     check_rank("lu_solve", 2, factors)
     check_rank("lu_solve", 1, pivots, x)
-    rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
+    rows = lax.linalg.lu_pivots_to_permutation(pivots, factors.shape[-1])
     one_column = _signature(factors, x) == "(n,n),(n)->(n)"
     solved = vectorize(
-        lambda f, r, x: _elimination.lu_solve_factors(f, r, x, trans),
+        lambda f, r, x: lu_solve_factors(f, r, x, trans),
         signature="(n,n),(n),(n,k)->(n,k)",
     )
     x = solved(factors, rows, x[..., None] if one_column else x)
@@ -259,7 +252,7 @@ def lu(
             f"lu takes one matrix, got an array of shape {x.shape}. Use vmap(lu), or "
             "lax.linalg.lu, which takes a batch."
         )
-    both, _, rows = _elimination.lu(x)
+    both, _, rows = lax.linalg.lu(x)
     m, k = x.shape[0], min(x.shape)
     p = (rows[None, :] == jnp.arange(m)[:, None]).astype(x.real.dtype)
     lower = jnp.tril(both, -1)[:, :k] + jnp.eye(m, k, dtype=x.dtype)
@@ -293,7 +286,7 @@ def qr(
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     [x] = _inexact(a)
     full = mode != "economic"
-    q, *rest = _orthogonal.qr(x, pivoting=pivoting, full_matrices=full)
+    q, *rest = lax.linalg.qr(x, pivoting=pivoting, full_matrices=full)
     return (*rest,) if mode == "r" else (q, *rest)
 
 
@@ -310,7 +303,7 @@ def svd(
     Reference: ``jax.scipy.linalg.svd``.
     """
     how: dict = {"full_matrices": full_matrices, "compute_uv": compute_uv}
-    return _singular.svd(*_inexact(a), **how)
+    return lax.linalg.svd(*_inexact(a), **how)
 
 
 def eigh(
@@ -346,7 +339,7 @@ def eigh(
             raise NotImplementedError(
                 f"Only the {name}={only} case of eigh is implemented."
             )
-    v, w = _eigenvectors.eigh(*_inexact(a), lower=lower)
+    v, w = lax.linalg.eigh(*_inexact(a), lower=lower)
     return w if eigvals_only else (w, v)
 
 
@@ -355,7 +348,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
     Reference: ``jax.scipy.linalg.det``.
     """
-    return _systems.det(a)
+    return jnp.linalg.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
@@ -363,7 +356,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
     Reference: ``jax.scipy.linalg.inv``.
     """
-    return _systems.inv(a)
+    return jnp.linalg.inv(a)
 
 
 def polar(
@@ -394,10 +387,10 @@ def polar(
         raise ValueError("The argument `side` must be either 'right' or 'left'.")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method}.")
-    u, s, vh = _singular.svd(x, full_matrices=False)
+    u, s, vh = lax.linalg.svd(x, full_matrices=False)
     if side == "right":
-        return u @ vh, (adjoint(vh) * s[..., None, :].astype(x.dtype)) @ vh
-    return u @ vh, (u * s[..., None, :].astype(x.dtype)) @ adjoint(u)
+        return u @ vh, (vh.mT.conj() * s[..., None, :].astype(x.dtype)) @ vh
+    return u @ vh, (u * s[..., None, :].astype(x.dtype)) @ u.mT.conj()
 
 
 # Exponentials of matrices.

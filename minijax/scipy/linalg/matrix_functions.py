@@ -16,20 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax, random
+from minijax import jit, lax, random
 from minijax import numpy as jnp
-from minijax.arrays.numerics import check_rank, complex_dtype_of
 from minijax.core import Array
-from minijax.jitting.api import jit
-from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.linear_algebra import factorizations as _orthogonal
-from minijax.linear_algebra import lax_linalg as _reductions
-from minijax.linear_algebra import lax_linalg as _schur_forms
-from minijax.linear_algebra import numpy_linalg as _systems
-from minijax.linear_algebra.factorizations import adjoint, triangular_solve
-from minijax.linear_algebra.lax_linalg import eig as _eig
-from minijax.linear_algebra.lax_linalg import tridiagonal_solve
-from minijax.numpy.functional import vectorize
+from minijax.extend.arguments import check_rank
+from minijax.extend.dtypes import complex_dtype_of
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.lax.linalg import eig as _eig
+from minijax.lax.linalg import triangular_solve, tridiagonal_solve
+from minijax.linear_algebra.lax_linalg import geqrf_p
+from minijax.numpy import vectorize
 from minijax.typing import ArrayLike
 
 # Schur and Hessenberg forms with the names of SciPy, and functions of matrices.
@@ -66,7 +62,7 @@ def schur(a: ArrayLike, output: str = "real") -> list[Array]:
             f"output={output!r}."
         )
     x = jnp.asarray(a)
-    return list(_schur_forms.schur(_complex(x)[0] if output == "complex" else x))
+    return list(lax.linalg.schur(_complex(x)[0] if output == "complex" else x))
 
 
 def rsf2csf(
@@ -117,7 +113,7 @@ def _rotated(m, t, z):
     t = lax.dynamic_update_slice_in_dim(t, rows, m - 1, 0)
 
     def from_right(x):
-        columns = lax.dynamic_slice_in_dim(x, m - 1, 2, 1) @ adjoint(turn)
+        columns = lax.dynamic_slice_in_dim(x, m - 1, 2, 1) @ turn.mT.conj()
         return lax.dynamic_update_slice_in_dim(x, columns, m - 1, 1)
 
     return from_right(t), from_right(z)
@@ -143,11 +139,11 @@ def hessenberg(
     check_rank("hessenberg", 2, x)
     if not x.shape[-1]:
         return (jnp.zeros_like(x),) * 2 if calc_q else jnp.zeros_like(x)
-    both, taus = _reductions.hessenberg(x)
+    both, taus = lax.linalg.hessenberg(x)
     h = jnp.triu(both, -1)
     if not calc_q:
         return h
-    q = _reductions.householder_product(both[..., 1:, :-1], taus)
+    q = lax.linalg.householder_product(both[..., 1:, :-1], taus)
     q = jnp.pad(q, [(0, 0)] * (x.ndim - 2) + [(1, 0), (1, 0)])
     return h, q.at[..., 0, 0].set(1)
 
@@ -196,11 +192,11 @@ def qr_multiply(
         y = jnp.pad(y, [(0, 0)] * (y.ndim - 2) + [(0, m - k), (0, 0)])
     y = y.conj() if conjugate else y
     if pivoting:
-        q, r, *order = _orthogonal.qr(x, pivoting=True)
+        q, r, *order = lax.linalg.qr(x, pivoting=True)
         found = q @ y if left else y @ q
     else:
-        (r, taus), order = _reductions.geqrf_p.bind(x), []
-        found = _reductions.ormqr(r, taus, y, left=left)
+        (r, taus), order = geqrf_p.bind(x), []
+        found = lax.linalg.ormqr(r, taus, y, left=left)
     found = found.conj() if conjugate else found
     found = found if left else found[..., :k]
     return found.ravel() if single else found, jnp.triu(r[..., :k, :]), *order
@@ -221,7 +217,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
     t, z = schur(A, "complex")
-    return z @ _root_of_triangle(t) @ adjoint(z)
+    return z @ _root_of_triangle(t) @ z.mT.conj()
 
 
 @jit
@@ -263,7 +259,7 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     [t, z] = schur(x)
     t, z = rsf2csf(t, z)
     f, least = _recurrence(jnp.diag(func(jnp.diagonal(t))).astype(t.dtype), t)
-    f = z @ f @ adjoint(z)
+    f = z @ f @ z.mT.conj()
     if disp:
         return f
     eps = jnp.finfo(f.dtype).eps
@@ -339,8 +335,9 @@ def _sylvester(solved, tol, a, b, c):
 
 
 def _sylvester_by_triangles(a, b, c):
-    (r, u), (s, v) = schur(a, "complex"), schur(adjoint(b), "complex")
-    return u @ _columns(r, adjoint(s), adjoint(u) @ c.astype(r.dtype) @ v) @ adjoint(v)
+    (r, u), (s, v) = schur(a, "complex"), schur(b.mT.conj(), "complex")
+    c = u.mT.conj() @ c.astype(r.dtype) @ v
+    return u @ _columns(r, s.mT.conj(), c) @ v.mT.conj()
 
 
 @jit
@@ -358,8 +355,8 @@ def _columns(r, s, right):
 
 def _sylvester_by_values(a, b, c):
     (w, u), (s, v) = (_eig(x, compute_left_eigenvectors=False) for x in (a, b))
-    right = _systems.solve(u, c.astype(w.dtype) @ v)
-    return u @ (right / (w[:, None] + s)) @ _systems.inv(v)
+    right = jnp.linalg.solve(u, c.astype(w.dtype) @ v)
+    return u @ (right / (w[:, None] + s)) @ jnp.linalg.inv(v)
 
 
 # Eigenvalues and eigenvectors of Hermitian tridiagonal matrices.

@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.numerics import operator_index
 from minijax.core import Array
-from minijax.lax.reductions import (
-    check_arraylike,
-    promote_dtypes,
-    promote_dtypes_inexact,
-)
-from minijax.numpy.functional import vectorize
+from minijax.extend.arguments import check_arraylike, operator_index
+from minijax.extend.promotion import promote_dtypes, promote_dtypes_inexact
+from minijax.numpy import vectorize
 from minijax.typing import ArrayLike
 
 

@@ -17,15 +17,15 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import (
+from minijax.core import Array
+from minijax.extend.arguments import (
     canonicalize_axis,
-    complex_dtype_of,
+    check_arraylike,
     dim_size_along,
     operator_index,
-    real_dtype_of,
 )
-from minijax.core import Array
-from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
+from minijax.extend.dtypes import complex_dtype_of, real_dtype_of
+from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.typing import ArrayLike
 
 # Trends of signals taken away, and convolutions by Fourier transforms.

@@ -10,11 +10,10 @@ import math
 
 import numpy as np
 
-from minijax import lax
+from minijax import custom_jvp, lax
 from minijax import numpy as jnp
-from minijax.arrays.numerics import operator_index
 from minijax.core import Array
-from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
+from minijax.extend.arguments import operator_index
 from minijax.scipy.special.gamma_functions import (
     bernoulli_numbers,
     bessel_i0,

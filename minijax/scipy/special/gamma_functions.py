@@ -20,23 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import custom_jvp, jit, jvp, lax, typeof
 from minijax import numpy as jnp
-from minijax.arrays.array import typeof
-from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import operator_index
 from minijax.core import Array
-from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
-from minijax.custom_derivatives.flat_functions import SymbolicZero
-from minijax.distributions.inversion import random_gamma_grad
-from minijax.jitting.api import jit
-from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import (
-    check_arraylike,
-    promote_dtypes_inexact,
-    promote_shapes,
-)
-from minijax.pytrees.api_util import jvp
+from minijax.custom_derivatives import SymbolicZero
+from minijax.extend.arguments import check_arraylike, operator_index, promised
+from minijax.extend.promotion import astype as as_type
+from minijax.extend.promotion import promote_dtypes_inexact, promote_shapes
+from minijax.lax import random_gamma_grad
 from minijax.typing import ArrayLike
 
 # The gamma function and its relatives.

@@ -19,16 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax import custom_jvp, lax, typeof
 from minijax import numpy as jnp
-from minijax.arrays.array import typeof
-from minijax.arrays.numerics import check_kind, operator_index
 from minijax.core import Array
-from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
-from minijax.lax.reductions import promote_dtypes
+from minijax.extend.arguments import check_kind, concrete_numpy, operator_index
+from minijax.extend.promotion import promote_dtypes
 from minijax.nn import functions as normalisation
 from minijax.nn.functions import logsumexp as logsumexp
-from minijax.numpy.operators import concrete_numpy
 from minijax.scipy.special.entropies import ndtr, xlogy
 from minijax.scipy.special.gamma_functions import (
     continued_fraction,

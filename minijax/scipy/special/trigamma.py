@@ -6,7 +6,8 @@
 from importlib import import_module
 
 from minijax import lax
-from minijax.forward_mode.jvp import defjvp_unary, jvp_rules
+from minijax.extend.rules import jvp_rules
+from minijax.forward_mode.jvp import defjvp_unary
 
 
 def _trigamma(z, x):

@@ -19,9 +19,10 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
-from minijax.linear_algebra.factorizations import cholesky, triangular_solve
-from minijax.numpy.functional import vectorize
+from minijax.extend.arguments import check_arraylike
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.lax.linalg import cholesky, triangular_solve
+from minijax.numpy import vectorize
 from minijax.scipy.special.entropies import log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
 from minijax.scipy.special.gamma_functions import (
     betaln,

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax import lax, random
+from minijax import lax, random, vmap
 from minijax import numpy as jnp
-from minijax.arrays.numerics import canonicalize_axis, dim_size_along
-from minijax.batching.vmap import vmap
 from minijax.core import Array
-from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
-from minijax.linear_algebra.factorizations import cholesky, triangular_solve
+from minijax.extend.arguments import canonicalize_axis, check_arraylike, dim_size_along
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.lax.linalg import cholesky, triangular_solve
 from minijax.nn.functions import logsumexp
-from minijax.pytrees.tree_operations import register_pytree_node_class
 from minijax.scipy.special.entropies import ndtr
+from minijax.tree_util import register_pytree_node_class
 from minijax.typing import ArrayLike
 
 # The most frequent value, ranks, and the standard error of a mean.

@@ -17,8 +17,8 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.lax.reductions import promote_dtypes_inexact
-from minijax.prng.keys import normal
+from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.random import normal
 from minijax.typing import ArrayLike
 
 # Unit quaternions, scalar last, and other forms of rotations.
