@@ -6,6 +6,7 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (f88b330f).
 
 import gc
 import warnings
@@ -72,12 +73,11 @@ from minijax.jitting.compilation import (
     check_shardings,
     compile_cached,
     compile_context,
-    program_sharding_hook,
     sharding_of_leaf,
     trace_cache_of,
     trace_call,
 )
-from minijax.jitting.primitive import jit_p
+from minijax.jitting.primitive import jit_p, program_sharding_hook
 from minijax.jitting.stages import (
     Traced,
     Wrapped,
