@@ -446,10 +446,11 @@ class JitFunction(Inspectable):
         return prepared
 
 
-eval_shape_rules[JitFunction] = JitFunction.eval_shape  # it knows of shardings
-
 # The class of jitted functions that `jit` makes.
 jit_function_class = Hook(JitFunction)
+
+
+eval_shape_rules[JitFunction] = JitFunction.eval_shape
 
 
 # jit: a function as a program; and the switches of all jitted functions.
