@@ -3,6 +3,8 @@
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+from typing import TYPE_CHECKING, Any, Self
+
 from minijax._lazy import partially_imported
 
 
@@ -52,3 +54,22 @@ class Registry(dict):
                 f"{self.get(key)!r}."
             )
         self.enter(key, new)
+
+
+class Operators:
+    """The operators of a class of values, for a type checker."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def _operator(self, other: Any) -> Self: ...
+        def _function(self) -> Self: ...
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __pow__ = __matmul__ = _operator
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = _operator
+        __rmatmul__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _operator
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = __lshift__ = __rshift__ = _operator
+        __getitem__, __neg__, __pos__, __abs__ = _operator, *[_function] * 3

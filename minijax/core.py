@@ -11,14 +11,15 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Made from chapters/01_interception.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/03_numpy_ground.md: Trace.stages (54c954d8).
-# Amended in chapters/07_jaxprs_ground.md:
-#   RuleTable.__init__, RuleTable.__missing__ (6a1a3087).
+# Amended in chapters/03_numpy.md: Array.__hash__, Array.__array_priority__ (cbb56c6a).
+# Amended in chapters/03_numpy_rest.md: Tracer.__copy__, Tracer.__deepcopy__,
+#   Tracer.__reduce__, Tracer.__format__, Tracer.__array__ (09049ab0).
+# Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__
+#   (6a1a3087).
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
 
-from typing import TYPE_CHECKING, Any
-
 from minijax._lazy import namespace
-from minijax._registry import Registry
+from minijax._registry import Operators, Registry
 from minijax.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -27,26 +28,7 @@ from minijax.errors import (
 from minijax.extents import ContextValue, context_variable, current_context_value
 
 
-class _Operators:
-    """The operators of `Array` for a type checker, which sees no registration."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-        def _operator(self, other: Any) -> "Array": ...
-        def _function(self) -> "Array": ...
-
-        __add__ = __sub__ = __mul__ = __truediv__ = __pow__ = __matmul__ = _operator
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = _operator
-        __rmatmul__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _operator
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _operator
-        __lt__ = __le__ = __gt__ = __ge__ = __lshift__ = __rshift__ = _operator
-        __getitem__, __neg__, __pos__, __abs__ = _operator, *[_function] * 3
-
-
-class Array(_Operators):
+class Array(Operators):
     """What every array is to its user: operators, methods and properties.
 
     They are registered in the table `tracer_methods` by the floors that define them, so
@@ -54,8 +36,8 @@ class Array(_Operators):
     """
 
     __slots__ = ()
+    __hash__ = None  # since == compares numbers
     __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
-    __hash__ = None
 
 
 class MethodTable(Registry):
@@ -159,10 +141,20 @@ class EvalTrace(Trace):
         return results
 
 
-class _Opaque(Array):
-    """What a stand-in answers to those who look for numbers in it: it has none."""
+class Tracer(Array):
+    """A stand-in for an array, which a trace lets a function hold.
 
-    __slots__ = ()
+    Args:
+      trace: the trace that made it, and the only one that looks inside.
+    """
+
+    __slots__ = ("__weakref__", "_trace")
+
+    def __init__(self, trace):
+        self._trace = trace
+
+    def __repr__(self):
+        return f"{type(self).__name__}({type(self._trace).__name__})"
 
     def __copy__(self):
         return self
@@ -187,22 +179,6 @@ class _Opaque(Array):
             f"array {self!r}, which NumPy cannot see. Use the function of "
             "minijax.numpy instead of the one of numpy."
         )
-
-
-class Tracer(_Opaque):
-    """A stand-in for an array, which a trace lets a function hold.
-
-    Args:
-      trace: the trace that made it, and the only one that looks inside.
-    """
-
-    __slots__ = ("__weakref__", "_trace")
-
-    def __init__(self, trace):
-        self._trace = trace
-
-    def __repr__(self):
-        return f"{type(self).__name__}({type(self._trace).__name__})"
 
 
 _current_trace = context_variable("current_trace", EvalTrace())

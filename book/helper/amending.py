@@ -20,7 +20,7 @@ import types
 from typing import NamedTuple
 
 MARK = re.compile(r"(?P<module>[\w/]+) (?P<names>[\w.]+(?:, [\w.]+)*)")
-STAMP = re.compile(r"^# Amended in .*\((\w{8})\)\.$", re.MULTILINE)
+STAMP = re.compile(r"^#(?: Amended in|  ) .*\((\w{8})\)\.$", re.MULTILINE)
 USED = "MINIJAX_AMENDMENTS_USED"  # a file that gets the names of versions that ran
 
 

@@ -7,6 +7,7 @@ and is new, stands beside it.
 
 import ast
 import difflib
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -138,11 +139,9 @@ def _put_after(texts: list[str], part: Piece, new: list[str]) -> None:
 def stamp(cell: Cell) -> str:
     """What the made module says of a cell that amends it."""
     names = ", ".join(cell.amends)
-    end = f"({version(cell.code)})."
-    line = f"# Amended in chapters/{cell.chapter}.md: {names} {end}"
-    if len(line) <= 88:
-        return line
-    return f"# Amended in chapters/{cell.chapter}.md:\n#   {names} {end}"
+    text = f"Amended in chapters/{cell.chapter}.md: {names} ({version(cell.code)})."
+    lines = textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent="#   ")
+    return "\n".join(lines)
 
 
 def marked(

@@ -127,13 +127,14 @@ def _before(wanted: Floor, grown: Files, texts: Files) -> Files:
     """
     pages = {_maker(text) for text in grown.values()}
     pages |= {page for text in grown.values() for page in amenders(text)}
-    lower = {page for page in pages if page and page < wanted}
-    chapters = {page: read_chapter(find_chapter(page)) for page in lower}
-    for chapter in [*chapters.values()]:  # what they amend besides has makers, too
-        for cell in chapter.cells:
-            maker = _maker(texts[f"{cell.module}.py"]) if cell.amends else None
-            if maker and maker not in chapters:
-                chapters[maker] = read_chapter(find_chapter(maker))
+    left = [page for page in pages if page and page < wanted]
+    chapters: dict[Floor, Chapter] = {}
+    while left:
+        if (page := left.pop()) not in chapters:
+            chapters[page] = read_chapter(find_chapter(page))
+            amended = {c.module for c in chapters[page].cells if c.amends}
+            makers = (_maker(texts[f"{path}.py"]) for path in amended)
+            left += [maker for maker in makers if maker]  # they are read as well
     package = Package([chapters[page] for page in sorted(chapters)])
     paths = [path.removesuffix(".py") for path in grown]
     return {f"{path}.py": render(package, package.modules[path]) for path in paths}

@@ -10,6 +10,10 @@ https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
 
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/02_arrays_rest.md: typeof (4070e549).
+# Amended in chapters/02_arrays_rest.md: _weak_scalar, common_dtype_and_weak_type
+#   (5bf7d945).
+# Amended in chapters/36_replicas_upper.md: evaluated (32cff57f).
 
 import functools
 import math
@@ -118,15 +122,14 @@ def is_python_scalar(x):
     return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
 
 
-@functools.cache
-def _weak_scalar(kind, wide):  # `wide`, for the cache: the dtype depends on it
-    return ShapedArray((), canonicalize_dtype(kind), weak_type=True)
+def _weak_scalar(kind):
+    return _weak_scalar_by_switch(kind, config.jax_enable_x64)
 
 
 aval_rules[bool] = lambda x: ShapedArray((), bool)
-aval_rules[int] = lambda x: _weak_scalar(int, config.jax_enable_x64)
-aval_rules[float] = lambda x: _weak_scalar(float, config.jax_enable_x64)
-aval_rules[complex] = lambda x: _weak_scalar(complex, config.jax_enable_x64)
+aval_rules[int] = lambda x: _weak_scalar(int)
+aval_rules[float] = lambda x: _weak_scalar(float)
+aval_rules[complex] = lambda x: _weak_scalar(complex)
 aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, canonical_dtype_of_array(x))
 aval_rules[np.generic] = aval_rules[np.ndarray]
 
@@ -229,6 +232,11 @@ def def_shape_and_impl(primitive, shape, compute):
     impl_rules[primitive] = impl
 
 
+@functools.cache
+def _weak_scalar_by_switch(kind, wide):
+    return ShapedArray((), canonicalize_dtype(kind), weak_type=True)
+
+
 def common_dtype_and_weak_type(*args):
     """Return the dtype that `args` have together, and whether it is weak."""
     types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
@@ -239,7 +247,7 @@ def common_dtype_and_weak_type(*args):
 
 
 @functools.cache
-def _where_they_meet(types, wide):  # `wide`, for the cache: the dtype depends on it
+def _where_they_meet(types, wide):
     return dtype_of_lattice_node(
         dtype_lattice_join(*[lattice_node(*type) for type in types])
     )

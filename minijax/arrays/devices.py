@@ -5,11 +5,13 @@ References: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 
 # Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_upper.md: Device.together (b26198ab).
 
 import os
 import re
 from contextlib import suppress
 from threading import RLock
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +38,7 @@ class Device:
 
     process_index, is_local = 0, True  # which process owns it, and whether that is we
     name_of_place = property(lambda self: self)  # what arrays here call their device
-    together = None  # what computes on arrays in parts without fetching them
+    together: Any = None  # what computes on arrays in parts without fetching them
 
     def __init__(self, platform, id, array_module):
         self.platform, self.id, self.array_module = platform, id, array_module

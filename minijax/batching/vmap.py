@@ -13,6 +13,8 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Made from chapters/06_vmap.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (4264b1b6).
+# Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
+# Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
 
 from collections.abc import Callable
 from functools import wraps

@@ -668,4 +668,4 @@ def register_exclusion(path: str) -> None:
 
     Reference: ``jax.extend.source_info_util.register_exclusion``.
     """
-    source_line_readers[path] = {}
+    source_line_readers[path] = set()

@@ -8,13 +8,15 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 
 # Made from chapters/08_errors.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
+#   API_BOUNDARY_CODE (3c1b07cb).
+# Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
 
 import contextlib
 import functools
 import linecache
 import os
 import sys
-from functools import partial
 from types import FrameType, FunctionType
 
 import numpy as np
@@ -44,22 +46,26 @@ from minijax.pytrees.tree_util import tree_leaves, tree_leaves_with_path
 HOME = os.path.dirname(minijax.__file__) + os.sep
 
 
+program_keepers: set = set()  # the code of functions that keep the programs they make
+
+
 class Readers(dict):
     """From names of files to the code of readers in them; to None for a user's file.
 
     A reader is a function that binds one equation after the other, and calls each
-    `eqn`. Each entry leads from the identity of its code to whether the function keeps
-    the program that it makes for later callers.
+    `eqn`. Each entry is a set of the identities of their code.
     """
 
     def __missing__(self, file_name):
         ours = file_name.startswith((HOME, "<minijax"))
         ours = ours or linecache.getline(file_name, 1).startswith("#| export")
-        return self.setdefault(file_name, {} if ours else None)
+        return self.setdefault(file_name, set() if ours else None)
 
     def add(self, function, keeps=False):
         """Note a reader, or a function that keeps programs."""
-        self[function.__code__.co_filename][id(function.__code__)] = keeps
+        self[function.__code__.co_filename].add(id(function.__code__))
+        if keeps:
+            program_keepers.add(id(function.__code__))
 
 
 # Functions of the package that evaluate programs, and the files that they are in.
@@ -93,8 +99,8 @@ def user_line(to_keep=False):
         known = source_line_readers[frame.f_code.co_filename]
         if known is None:  # a file of the user
             return UserLine(frame.f_code, frame.f_lasti)
-        if known and (keeps := known.get(id(frame.f_code))) is not None:  # a reader
-            if keeps and to_keep:
+        if known and id(frame.f_code) in known:  # a reader
+            if to_keep and id(frame.f_code) in program_keepers:
                 return None
             eqn = frame.f_locals.get("eqn")
             if eqn is not None and eqn.source is not None:
@@ -103,10 +109,7 @@ def user_line(to_keep=False):
     return None
 
 
-# Returns the `UserLine` of an equation, or None if its program's calls have it.
-line_to_keep = partial(user_line, to_keep=True)
-
-source_info_hook.value = line_to_keep
+source_info_hook.value = user_line
 user_line_finders.append(user_line)
 
 

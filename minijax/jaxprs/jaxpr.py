@@ -13,9 +13,12 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (dd697ff8).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
-# Amended in chapters/36_replicas.md:
-#   EquationTrace.fit, EquationTrace.process_primitive, JaxprTrace.__init__ (88292979).
+# Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
+# Amended in chapters/36_replicas_ground.md: abstractify (473cb02e).
+# Amended in chapters/36_replicas.md: EquationTrace.fit,
+#   EquationTrace.process_primitive, JaxprTrace.__init__ (88292979).
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -469,16 +472,6 @@ def _shapes(call, jaxpr):
     return call.output(list(map(struct_of, jaxpr.out_avals)))
 
 
-def _traced_types(fun):
-    """Return `fun` with a new variable for each `ShapeDtypeStruct` of its result."""
-
-    def traced(x):
-        is_type = isinstance(x, ShapeDtypeStruct)
-        return current_trace().new_input(abstractify(x)) if is_type else x
-
-    return wraps(fun)(lambda *args, **kwargs: tree_map(traced, fun(*args, **kwargs)))
-
-
 def _flat_call(name, fun, args, kwargs, static_argnums):
     static = resolve_argnums(name, static_argnums, len(args), error=ValueError)
     for position in static:
@@ -555,6 +548,16 @@ def make_jaxpr(
 
     make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', 'a function')})"
     return make_jaxpr_f
+
+
+def _traced_types(fun):
+    """Return `fun` with a new variable for each `ShapeDtypeStruct` of its result."""
+
+    def traced(x):
+        is_type = isinstance(x, ShapeDtypeStruct)
+        return current_trace().new_input(abstractify(x)) if is_type else x
+
+    return wraps(fun)(lambda *args, **kwargs: tree_map(traced, fun(*args, **kwargs)))
 
 
 # From classes of functions that know their types to functions that ask one of them.

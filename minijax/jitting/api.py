@@ -6,6 +6,7 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
 import gc
 import warnings
@@ -72,12 +73,11 @@ from minijax.jitting.compilation import (
     check_shardings,
     compile_cached,
     compile_context,
-    program_sharding_hook,
     sharding_of_leaf,
     trace_cache_of,
     trace_call,
 )
-from minijax.jitting.primitive import jit_p
+from minijax.jitting.primitive import jit_p, program_sharding_hook
 from minijax.jitting.stages import (
     Traced,
     Wrapped,
@@ -446,10 +446,11 @@ class JitFunction(Inspectable):
         return prepared
 
 
-eval_shape_rules[JitFunction] = JitFunction.eval_shape  # it knows of shardings
-
 # The class of jitted functions that `jit` makes.
 jit_function_class = Hook(JitFunction)
+
+
+eval_shape_rules[JitFunction] = JitFunction.eval_shape
 
 
 # jit: a function as a program; and the switches of all jitted functions.

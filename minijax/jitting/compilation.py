@@ -286,10 +286,6 @@ def device_constraints(closed):
 # By primitive: functions of its parameters that return the devices it asks for.
 device_constraint_rules: dict = Registry()
 
-# What returns a program that brings operands and results where parameters of its call
-# say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
-program_sharding_hook = Hook(lambda closed, params: closed)
-
 
 def _wishes_in(jaxpr, seen):
     for eqn in jaxpr.eqns:

@@ -5,6 +5,8 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 
 # Made from chapters/12_jit.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/12_jit_rest.md: _write, _impl, _split (08c24235).
+# Amended in chapters/36_replicas_rest.md: _impl (d176233b).
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.vmap import higher_order_primitives, vmap_rules
@@ -13,9 +15,9 @@ from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, transparent_
 from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import Var
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
+from minijax.jaxprs.types import Hook
 from minijax.jitting.compilation import (
     JitPrimitive,
-    program_sharding_hook,
     requested_devices,
     run_program,
     with_single_device,
@@ -88,17 +90,6 @@ def _write(eqn, writing):
 pp_eqn_rules[jit_p] = _write
 
 
-def _per_operand(params, choose):
-    """Return parameters with the donated inputs that `choose` makes of those before."""
-    params = with_single_device(params)
-    if "donated_invars" not in params:
-        return params
-    donated = map(bool, choose(params["donated_invars"]))
-    rest = {key: params[key] for key in params if key != "donated_invars"}
-    donated = tuple(donated)
-    return rest | {"donated_invars": donated} if any(donated) else rest
-
-
 def _bind_less(args, params):
     """Bind a call without those results that are operands, and return all results."""
     program = params["jaxpr"]
@@ -111,6 +102,11 @@ def _bind_less(args, params):
     return [next(outs) if place is None else args[place] for place in found]
 
 
+# What returns a program that brings operands and results where parameters of its call
+# say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
+program_sharding_hook = Hook(lambda closed, params: closed)
+
+
 def _impl(*args, jaxpr, name, backend=None, **params):
     device = next(requested_devices(params), None)
     placement = device and device.committed.mesh_placement
@@ -121,10 +117,21 @@ def _impl(*args, jaxpr, name, backend=None, **params):
 impl_rules[jit_p] = _impl
 
 
-dce_rules[jit_p] = dce_call_rule(_per_operand)
-jvp_rules[jit_p] = jvp_call_rule(jit_p, _per_operand)
+dce_rules[jit_p] = dce_call_rule()
+jvp_rules[jit_p] = jvp_call_rule(jit_p)
 vmap_rules[jit_p] = batch_call_rule(jit_p)
-transpose_rules[jit_p] = transpose_call_rule(jit_p, _per_operand)
+transpose_rules[jit_p] = transpose_call_rule(jit_p)
+
+
+def _per_operand(params, choose):
+    """Return parameters with the donated inputs that `choose` makes of those before."""
+    params = with_single_device(params)
+    if "donated_invars" not in params:
+        return params
+    donated = map(bool, choose(params["donated_invars"]))
+    rest = {key: params[key] for key in params if key != "donated_invars"}
+    donated = tuple(donated)
+    return rest | {"donated_invars": donated} if any(donated) else rest
 
 
 def _split(split, primitive, args, on_tape, params):
@@ -139,6 +146,17 @@ def _split(split, primitive, args, on_tape, params):
         unknown = convert_constvars_closed(parts.unknown)
         tape_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
     return parts.results(known_outs, tape_outs)
+
+
+dce_rules.supersede(jit_p, dce_rules[jit_p], dce_call_rule(_per_operand))
+
+
+jvp_rules.supersede(jit_p, jvp_rules[jit_p], jvp_call_rule(jit_p, _per_operand))
+
+
+transpose_rules.supersede(
+    jit_p, transpose_rules[jit_p], transpose_call_rule(jit_p, _per_operand)
+)
 
 
 partial_eval_rules[jit_p] = _split

@@ -6,6 +6,7 @@ conventions are those of XLA's ``HloCostAnalysis``, ``jax.stages``.
 
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_rest.md: Pruned._executable (3cd9cfca).
 
 import math
 from collections import Counter
@@ -35,10 +36,10 @@ from minijax.jitting.compilation import (
     backend_name,
     backends,
     compile_cached,
-    program_sharding_hook,
     structs_of,
     text_formats,
 )
+from minijax.jitting.primitive import program_sharding_hook
 from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import PyTreeDef, tree_flatten
 from minijax.rematerialization.caching import weakref_memoize

@@ -8,6 +8,8 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3c37e1d8).
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -12,6 +12,8 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
+# Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
+# Amended in chapters/06_vmap.md: concrete_array_or_error (61d5d4a2).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
 import builtins

@@ -9,6 +9,9 @@ References: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
+#   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
+#   FlatCall._split_aux, jvp (df7d6b9d).
 
 from collections.abc import Callable
 from typing import Any
@@ -81,12 +84,23 @@ class CallNames(CallChecks):
 
     def out_name(self, i):
         """Return the path of output leaf `i`, such as ``['loss'][0]``, after a call."""
-        result = self.output(range(self.num_outs))
+        result = self.output(range(self.out_tree.num_leaves))
         return keystr(tree_leaves_with_path(result)[i][0])
 
 
-class CallArguments(CallNames):
-    """The arguments of one call, as leaves and a structure, and what each is called."""
+# A user's function on trees, as a function on flat lists.
+
+
+class FlatCall(CallNames):
+    """One call of a function on trees, offered as a function on a flat list of leaves.
+
+    Attributes:
+      leaves: the leaves that vary, a list.
+      avals: their abstract values, a list.
+      in_tree: the structure of the pair of varying positional arguments, a tuple, and
+        keyword arguments.
+      out_tree: the structure of the result, after a call.
+    """
 
     def __init__(
         self,
@@ -100,6 +114,23 @@ class CallArguments(CallNames):
         has_aux=False,
         typeof=typeof,
     ):
+        """Take the arguments of a call apart.
+
+        Args:
+          name: of the transformation, for messages.
+          fun: the user's function.
+          args: tuple of its positional arguments, trees of arrays.
+          kwargs: dictionary of keyword arguments that vary as well.
+          argnums: which positional arguments vary (an integer or a tuple of them); the
+            others stay as they are. None: all vary.
+          constants: dictionary of keyword arguments that stay as they are.
+          has_aux: whether `fun` returns a pair, of a result and other data.
+          typeof: from a varying leaf to its abstract value; raises a TypeError for what
+            is no array or scalar.
+
+        Raises:
+          TypeError: if `fun` cannot be called, or a varying leaf is no array or scalar.
+        """
         check_callable(fun)
         self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
         self.kwargs, self.constants = kwargs or {}, constants or {}
@@ -109,45 +140,18 @@ class CallArguments(CallNames):
         self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
         self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
 
-
-# A user's function on trees, as a function on flat lists.
-
-
-class FlatCall(CallArguments):
-    """One call of a function on trees, offered as a function on a flat list of leaves.
-
-    Args:
-      name: of the transformation, for messages.
-      fun: the user's function.
-      args: tuple of its positional arguments, trees of arrays.
-      kwargs: dictionary of keyword arguments that vary as well.
-      argnums: which positional arguments vary (an integer or a tuple of them); the
-        others stay as they are. None: all vary.
-      constants: dictionary of keyword arguments that stay as they are.
-      has_aux: whether `fun` returns a pair, of a result and other data.
-      typeof: from a varying leaf to its abstract value; raises a TypeError for what
-        is no array or scalar.
-
-    Attributes:
-      leaves: the leaves that vary, a list.
-      avals: their abstract values, a list.
-      in_tree: the structure of the pair of varying `args`, a tuple, and `kwargs`.
-      out_tree, aux_tree: the structures of result and other data, after a call.
-      num_outs: the number of leaves of the result, after a call.
-
-    Raises:
-      TypeError: if `fun` cannot be called, or a varying leaf is no array or scalar.
-    """
-
     def __call__(self, *flat):
         """Call the function with `flat` in place of the leaves.
+
+        It notes the structures of result and other data, `out_tree` and `aux_tree`, and
+        the number of leaves of the result, `num_outs`.
 
         Returns:
           The list of the leaves of its result, followed by those of the other data.
 
         Raises:
-          TypeError: if a leaf of the result is no array or scalar, or if `has_aux`
-            and the function does not return a pair.
+          TypeError: if a leaf of the result is no array or scalar, or if `has_aux` and
+            the function does not return a pair.
         """
         varying, kwargs = self.in_tree.unflatten(flat)
         args = list(self.args)
@@ -169,6 +173,14 @@ class FlatCall(CallArguments):
     def aux(self, flat):
         """Return the other data as a tree, from a list such as a call returns."""
         return self.aux_tree.unflatten(flat[self.num_outs :])
+
+    def _split_aux(self, result):
+        if isinstance(result, (tuple, list)) and len(result) == 2:
+            return result
+        raise TypeError(
+            f"With has_aux=True, {self.fun_name} should return a pair (result, aux), "
+            f"but it returned {result!r} of type {type(result).__name__}."
+        )
 
 
 def flatten_like(
@@ -226,8 +238,6 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
     given = flatten_like(structure, tangents, "tangents", "primals", TypeError)
     directions = [tangent_leaf(call, i, tangent) for i, tangent in enumerate(given)]
     values, slopes = jvp_flat_fun(call, call.leaves, directions)
-    slopes = [
-        instantiate_tangent(x, t) for x, t in zip(values[: call.num_outs], slopes)
-    ]
+    slopes = list(map(instantiate_tangent, values[: call.num_outs], slopes))
     results = call.output(values), call.output(slopes)
     return (*results, call.aux(values)) if has_aux else results

@@ -106,14 +106,6 @@ class CallChecks:
                 f"at result{self.out_name(i)}. {error}"
             ) from None
 
-    def _split_aux(self, result):
-        if isinstance(result, (tuple, list)) and len(result) == 2:
-            return result
-        raise TypeError(
-            f"With has_aux=True, {self.fun_name} should return a pair (result, aux), "
-            f"but it returned {result!r} of type {type(result).__name__}."
-        )
-
 
 def check_primals_and_tangents(primals, tangents):
     """Raise a TypeError unless both are tuples or lists, one entry for an argument."""

@@ -8,7 +8,7 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 
 import os
 from dataclasses import fields
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from threading import Lock, RLock
 from weakref import WeakKeyDictionary, ref
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from minijax.arrays.dtypes import _on_or_off, config
 from minijax.core import current_trace
-from minijax.diagnostics.tracebacks import source_line_readers
+from minijax.diagnostics.tracebacks import source_line_readers, user_line
+from minijax.jaxprs.jaxpr import source_info_hook
 
 SWITCHES = """
     jax_disable_jit jax_explain_cache_misses jax_log_compiles jax_no_tracing
@@ -168,6 +169,10 @@ def weakref_memoize(make):
 
     source_line_readers.add(made, keeps=True)
     return made
+
+
+# An equation has the line that asked for it, unless callers share its program.
+source_info_hook.value = partial(user_line, to_keep=True)
 
 
 _FLOATS, _INTEGERS = (float, complex), frozenset([int])

@@ -10,6 +10,7 @@ References: ``jax.lax.scan``, ``jax.lax.scan``, its transpose.
 
 # Made from chapters/16_scan.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_upper.md: scan_impl (0ff9faa7).
 
 from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules, typeof
 from minijax.arrays.transfer import transfer_operands

@@ -797,7 +797,7 @@ class DeviceGroup(Device):
     committed = property(lambda self: self.sharding.placement)
 
     @property
-    def together(self) -> Any:  # type: ignore[override]
+    def together(self) -> Any:
         """What computes on arrays in parts without fetching them, or None."""
         return operations_together.value
 

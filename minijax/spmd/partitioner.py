@@ -6,6 +6,7 @@ https://arxiv.org/abs/2105.04663, section 3, ``jax.lax.with_sharding_constraint`
 
 # Made from chapters/36_replicas_upper.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/36_replicas_rest.md: partition_jaxpr (423f8e11).
 
 import math
 from itertools import takewhile
@@ -20,7 +21,7 @@ from minijax.core import Primitive, RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules, stop_gradient_p
 from minijax.jaxprs.jaxpr import Literal, make_jaxpr
 from minijax.jaxprs.types import ShapeDtypeStruct
-from minijax.jitting.compilation import program_sharding_hook
+from minijax.jitting.primitive import program_sharding_hook
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
 from minijax.sharding.named_sharding import NamedSharding, entry_axes, get_mesh

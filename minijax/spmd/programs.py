@@ -23,8 +23,8 @@ from minijax.jitting.compilation import (
     backends,
     default_backends,
     device_constraint_rules,
-    program_sharding_hook,
 )
+from minijax.jitting.primitive import program_sharding_hook
 from minijax.kernels.lowering import kernel_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.pytrees.tree_operations import flatten_axes
@@ -299,7 +299,6 @@ def placed_program(closed, params):
 
 
 sharding_converters[PartitionSpec] = complete_sharding
-program_sharding_hook.value = placed_program
 
 
 def _unsharded(aval):
@@ -309,6 +308,9 @@ def _unsharded(aval):
 
 
 sharding_of_type.value = _unsharded
+
+
+program_sharding_hook.value = placed_program
 
 
 # Arrays cut in another way.

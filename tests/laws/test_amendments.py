@@ -1,6 +1,7 @@
 """Code that grows: a later page gives a definition its next version."""
 
 import importlib
+import inspect
 import sys
 import types
 
@@ -130,6 +131,24 @@ def test_a_page_runs_on_the_package_as_the_pages_below_have_left_it(
         assert low["floor1/core.py"] == export.make(made)["floor1/core.py"], level
 
 
+def test_pages_that_amend_one_another_are_read_until_none_is_left(
+    tmp_path, monkeypatch
+):
+    def grows(level, below):
+        own = f"#| export own\ndef f():\n    return {level}"
+        amended = f"#| amend floor{below}/own f\ndef f():\n    return {level}"
+        return draft(tmp_path, level, own, USE, amended, USE)
+
+    own = "#| export floor1/own\ndef f():\n    return 1"
+    one = draft(tmp_path, 1, INIT, own)
+    pages = [one, grows(2, 1), grows(3, 2), grows(4, 3)]
+    export.write(export.make(pages), tmp_path / "out")
+    paths = {page.floor: tmp_path / f"{page.name}.md" for page in pages}
+    monkeypatch.setattr(export, "find_chapter", paths.__getitem__)
+    low = export.below(floor("4"), tmp_path / "out")
+    assert low["floor3/own.py"] == export.make(pages[:3])["floor3/own.py"]
+
+
 def test_the_pages_of_a_level_may_amend_other_modules_besides(tmp_path, monkeypatch):
     one = draft(tmp_path, 1, INIT, CORE)
     own = "#| export own\ndef h():\n    return 1"
@@ -236,6 +255,21 @@ def test_on_the_whole_package_the_cell_changes_nothing(package):
     assert vars(module) == before and module.f.__code__ is code
     amending.amend(LINE, CODE.replace("2 + len", "5 + len"))  # what a reader tries
     assert module.C().n() == 5
+
+
+def test_the_stamp_of_many_names_is_found_again(package, tmp_path):
+    written, one, _ = package
+    names = [f"C.method_{n}" for n in range(12)]
+    defs = "\n\n\n".join(f"def {name[2:]}(self): return {name}" for name in names)
+    cell = f"#| amend floor1/core {', '.join(names)}\n{defs}"
+    module = written(one, draft(tmp_path, 2, cell, USE))
+    stamp = [x for x in inspect.getsource(module).split("\n") if x.startswith("# ")][2:]
+    assert len(stamp) > 2 and max(map(len, stamp)) <= 88
+    assert "# Amended in chapters/02_floor2.md" in stamp[0]
+    before = {**vars(module.C)}
+    line, _, code = cell.removeprefix("#| amend ").partition("\n")
+    amending.amend(line, code)  # it is there already
+    assert before == {**vars(module.C)}
 
 
 def test_a_cell_acts_in_a_page_that_runs_in_a_browser(package, monkeypatch):
