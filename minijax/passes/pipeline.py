@@ -816,7 +816,7 @@ def mul_bool_to_select(sweep, eqn):
 
 
 def dot_bool_to_mul(sweep, eqn):
-    """A rule: a sum of products of elements, for a contraction in which bools choose."""
+    """A rule: a sum of products of elements, where bools choose in a contraction."""
     [result] = eqn.outvars
     contracting, batch = eqn.params["dimension_numbers"]
     found = [truths_and_views(sweep, x)[0] or x for x in eqn.invars]

@@ -25,7 +25,9 @@ PROGRAMS = {
     "tensordot": lambda jax, m, x: jax.numpy.tensordot(m, x, 1),
     "einsum": lambda jax, m, x: jax.numpy.einsum("i,i", m, x),
     "einsum of elements": lambda jax, m, x: jax.numpy.einsum("i,i->i", m, x),
-    "row and column": lambda jax, m, x: jax.jit(lambda m, x: m[None] @ x[:, None])(m, x),
+    "row and column": lambda jax, m, x: jax.jit(lambda m, x: m[None] @ x[:, None])(
+        m, x
+    ),
     "column times one": lambda jax, m, x: m[:, None] @ x[:1],
     "einsum of a number": lambda jax, m, x: jax.numpy.einsum("i,->i", m, x[0]),
     "einsum of a batch": lambda jax, m, x: jax.numpy.einsum(
