@@ -1,5 +1,7 @@
 """A float times bools is the float or 0: eager, compiled, transformed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -55,7 +57,7 @@ VIEWED = {
     "conversion": lambda m, x: m.astype("float32") * x,
     "column": lambda m, x: (m[:, None] * x)[:, 1],
     "row": lambda m, x: (m * x[:, None])[1],
-    "matrix": lambda m, x: (m.reshape(2, 2).astype("float32").T.T * x.reshape(2, 2)),
+    "matrix": lambda m, x: m.reshape(2, 2).astype("float32").T.T * x.reshape(2, 2),
 }
 
 
@@ -111,7 +113,10 @@ def test_weak_types():
 def test_numbers_of_python_are_numbers():
     """A bool that a program knows is the number 0 or 1, as in JAX."""
     x = jnp.array([np.inf])
-    for f in (lambda x: x * False, lambda x: x * np.bool_(False)):
+    products = jnp.multiply, jnp.inner, jnp.dot, jnp.outer, jnp.kron
+    numbers = False, np.bool_(False)
+    cases = [partial(f, each) for f in products for each in numbers]
+    for f in (lambda x: x * False, lambda x: x * np.bool_(False), *cases):
         assert np.isnan(f(x)).all()
         assert np.isnan(minijax.jit(f)(x)).all()
 
@@ -125,3 +130,118 @@ def test_integers_multiply():
 def test_shapes_that_do_not_meet():
     with pytest.raises((ValueError, TypeError), match="[Ii]ncompatible shapes"):
         jnp.array([True, False]) * jnp.ones(3)
+
+
+T3, V3 = [False, False, True], [np.inf, np.nan, 2.0]
+M, X = [[False, True], [True, False]], [[np.inf, 2.0], [3.0, np.nan]]
+OF_VECTORS = "dot inner vdot vecdot matmul outer kron polymul".split()
+PRODUCTS = {  # each function that multiplies, with the operands in both orders
+    **{name: getattr(jnp, name) for name in OF_VECTORS},
+    "tensordot": lambda a, b: jnp.tensordot(a, b, 1),
+    "tensordot of no axes": lambda a, b: jnp.tensordot(a, b, 0),
+    "matmul of a row and a column": lambda a, b: a[None] @ b[:, None],
+    "matmul of a column and a row": lambda a, b: a[:, None] @ b[None],
+    "matvec of one": lambda a, b: a[:, None] @ b[1:2],
+    "dot_general": lambda a, b: lax.dot_general(a, b, (((0,), (0,)), ((), ()))),
+    "einsum i,j->ij": lambda a, b: jnp.einsum("i,j->ij", a, b),
+    "einsum i,->i": lambda a, b: jnp.einsum("i,->i", a, b[1]),
+    "einsum i,i": lambda a, b: jnp.einsum("i,i", a, b),
+    "einsum i,i->i": lambda a, b: jnp.einsum("i,i->i", a, b),
+    "of three": lambda a, b: jnp.einsum("i,i,i->i", a, b, a),
+    "linalg.vecdot": jnp.linalg.vecdot,
+    "linalg.outer": jnp.linalg.outer,
+    "multiply.outer": jnp.multiply.outer,
+    "average": lambda a, b: jnp.average(b, weights=a),
+    "polyval": lambda a, b: jnp.polyval(jnp.stack([b, b]), a),
+}
+OF_MATRICES = {
+    "vdot": jnp.vdot,
+    "vecdot": jnp.vecdot,
+    "kron": jnp.kron,
+    "tensordot": lambda a, b: jnp.tensordot(a, b, 2),
+    **{
+        f"einsum {each}": lambda a, b, each=each: jnp.einsum(each, a, b)
+        for each in ("ij,ij->", "ij,ij->i", "ij,ij->ij", "ij,ji->ij", "ij,ji")
+    },
+}
+TRUTHS_FIRST = {"average", "polyval", "of three"}
+
+
+def ways(f, m, x, swapped):
+    """Values and slopes of a product, eager and compiled."""
+    g = (lambda m, x: f(x, m)) if swapped else f
+    loss = lambda m, x: minijax.grad(lambda x: g(m, x).sum())(x)  # noqa: E731
+    return [
+        [how(each)(m, x) for how in (lambda f: f, minijax.jit)] for each in (g, loss)
+    ]
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["truths first", "last"])
+@pytest.mark.parametrize(
+    "name", [*PRODUCTS, *(f"{n} of matrices" for n in OF_MATRICES)]
+)
+def test_products_choose(name, swapped):
+    """An infinity or a NaN comes through where it meets True, and nowhere else.
+
+    Where ones stand for them and zeros for the others, the result says where that is.
+    """
+    if swapped and name in TRUTHS_FIRST:
+        pytest.skip("the operands have parts of their own")
+    if name in PRODUCTS:
+        f, m, x = PRODUCTS[name], jnp.array(T3), jnp.array(V3)
+    else:
+        f = OF_MATRICES[name.removesuffix(" of matrices")]
+        m, x = jnp.array(M), jnp.array(X)
+    (eager, compiled), slopes = ways(f, m, x, swapped)
+    np.testing.assert_array_equal(eager, compiled)
+    np.testing.assert_array_equal(*slopes)
+    assert eager.dtype == compiled.dtype == x.dtype
+    finite = jnp.where(jnp.isfinite(x), x, 5.0)
+    (plain, _), plain_slopes = ways(f, m, finite, swapped)
+    (met, _), _ = ways(f, m, jnp.where(jnp.isfinite(x), 0.0, 1.0), swapped)
+    np.testing.assert_array_equal(jnp.isfinite(eager), met == 0)
+    np.testing.assert_array_equal(*[np.where(met == 0, y, 0) for y in (eager, plain)])
+    np.testing.assert_array_equal(slopes[0], plain_slopes[0])
+
+
+@pytest.mark.parametrize("name", [*PRODUCTS])
+def test_products_on_the_python_backend(name):
+    m, x = jnp.array(T3), jnp.array(V3)
+    f = PRODUCTS[name]
+    np.testing.assert_array_equal(minijax.jit(f, backend="python")(m, x), f(m, x))
+
+
+@pytest.mark.parametrize("f", [jnp.power, jnp.float_power])
+def test_slopes_of_powers(f):
+    """The slope of 1 is 0, wherever that is."""
+    m, x = jnp.array([*T3, False]), jnp.array([*V3, 0.0])
+    slope = minijax.grad(lambda x: f(x, m).sum())
+    for g in (slope, minijax.jit(slope)):
+        np.testing.assert_array_equal(g(x), np.float32([0, 0, 1, 0]))
+
+
+def test_conversions_in_contractions():
+    """In a compiled program bools are found behind conversions and views."""
+    m, x = jnp.array(M), jnp.array(X)
+    for dtype in ("float32", "float16", "bfloat16"):
+
+        @minijax.jit
+        def sums(m, x, dtype=dtype):
+            return jnp.einsum("ij,ji->i", m.T.astype(dtype), x.astype(dtype))
+
+        wanted = jnp.where(m, x.T, 0).sum(1)
+        np.testing.assert_array_equal(sums(m.T, x).astype("float32"), wanted)
+
+
+def test_matrix_products_multiply():
+    m, x = jnp.array(M), jnp.array(X)
+    for f in (jnp.matmul, minijax.jit(jnp.matmul)):
+        assert np.isnan(f(m, x)).sum() == 3
+
+
+@pytest.mark.parametrize("of", [lambda f: f, minijax.jit], ids=["eager", "jit"])
+def test_softmax_with_tangents_that_are_left_out(of):
+    x, m = jnp.zeros(4), jnp.array([False, False, True, True])
+    t = jnp.array([np.inf, np.nan, 1.0, 1.0])
+    f = of(lambda x: minijax.nn.softmax(x, where=m))
+    np.testing.assert_array_equal(minijax.jvp(f, (x,), (t,))[1], np.zeros(4))

@@ -517,10 +517,40 @@ def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
     b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
     dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(a, b))
-    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     a = a.reshape((*batch, math.prod(rows), math.prod(summed)))
     b = b.reshape((*batch, math.prod(summed), math.prod(columns)))
-    return matmul_impl(xp, a, b).reshape((*batch, *rows, *columns))
+    if choose_in_contraction(a.dtype, b.dtype, rows, columns, summed):
+        result = sum_of_choices(xp, a, b, dtype)
+    else:
+        a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+        result = matmul_impl(xp, a, b)
+    return result.reshape((*batch, *rows, *columns))
+
+
+def choose_in_contraction(one, other, rows, columns, summed):
+    """Return whether bools choose in a contraction, which is no product of matrices.
+
+    A product of matrices sums, and has a row or a column for more than one sum.
+
+    Args:
+      one, other: dtypes.
+      rows, columns, summed: sizes of axes: of one operand, of the other one, of both.
+    """
+    kinds = dtype_kind(one), dtype_kind(other)
+    sums = math.prod(rows) * math.prod(columns)
+    return (
+        "b" in kinds
+        and not {"h", "f", "c"}.isdisjoint(kinds)
+        and (sums == 1 or math.prod(summed) == 1)
+    )
+
+
+def sum_of_choices(xp, a, b, dtype):
+    """Return a product of rows and columns: sums of the float where the bool holds."""
+    a, b = a[..., None, :], xp.swapaxes(b, -1, -2)[..., None, :, :]
+    truths, other = (a, b) if a.dtype == bool else (b, a)
+    other = other.astype(dtype, copy=False)
+    return xp.sum(xp.where(truths, other, dtype.type(0)), -1, dtype)
 
 
 BLOCKED_SUM_SIZES, LONGEST_SUM = 2**12, 2**16  # terms of a sum

@@ -356,7 +356,8 @@ def _softmax(x, axis, where):
 def _softmax_jvp(axis, primals, tangents):
     (x, where), (t, _) = primals, tangents
     p = _softmax(x, axis, where)
-    return p, p * (t - jnp.sum(p * t, axis, keepdims=True, where=where))
+    slope = p * (t - jnp.sum(p * t, axis, keepdims=True, where=where))
+    return p, slope if where is None else jnp.where(where, slope, 0)  # no 0 * inf
 
 
 def log_softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Array:

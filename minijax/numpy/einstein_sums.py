@@ -24,13 +24,9 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import refuse_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import (
-    check_arraylike,
-    common_dtype_and_weak_type,
-    promote_dtypes,
-)
+from minijax.lax.reductions import check_arraylike, common_dtype_and_weak_type
 from minijax.numpy.array_creation import full_like
-from minijax.numpy.operands import as_array
+from minijax.numpy.operands import as_array, promote_factors
 
 # Subscripts of an Einstein summation: one letter for each axis of each operand.
 
@@ -470,7 +466,7 @@ def _multiplied(lhs, rhs, step, dtype, multiply):
     """Return the product of two operands, and its letters."""
     lhs, one, rhs, other = _simple(lhs, rhs, step, dtype)
     if lhs.dtype != rhs.dtype:
-        lhs, rhs = promote_dtypes(lhs, rhs)
+        lhs, rhs = promote_factors(lhs, rhs)
     summed = [each for each in sorted(step.removed) if each in one and each in other]
     shared = [each for each in step.output if each in one and each in other]
     left, right = (

@@ -15,7 +15,7 @@ from minijax.core import Array, Tracer, current_trace
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.arithmetic import promote_shapes
-from minijax.lax.reductions import is_arraylike
+from minijax.lax.reductions import is_arraylike, promote_dtypes
 
 # The entries of a basic index: integers, slices, single bools, None, an ellipsis.
 
@@ -239,16 +239,29 @@ def multiply_by_bool(x, y):
     None if neither operand is an array of bools, if the other one has no floats, or if
     a program is written down, which keeps the product.
     """
-    for truths, other in ((x, y), (y, x)):
-        if is_array_of_bools(truths) and array_kind(other) in "fc" and not is_staged():
-            truths, other = promote_shapes(truths, as_array(other))
-            shape = lax.broadcast_shapes(typeof(truths).shape, typeof(other).shape)
-            cases = (
-                broadcast_to_shape(other, shape),
-                broadcast_to_shape(literal_like(other, 0), shape),
-            )
-            return lax.select(broadcast_to_shape(truths, shape), *cases)
-    return None
+    if not chooses_by_bools(x, y):
+        return None
+    truths, other = (x, y) if array_kind(x) == "b" else (y, x)
+    truths, other = promote_shapes(truths, as_array(other))
+    shape = lax.broadcast_shapes(typeof(truths).shape, typeof(other).shape)
+    cases = (
+        broadcast_to_shape(other, shape),
+        broadcast_to_shape(literal_like(other, 0), shape),
+    )
+    return lax.select(broadcast_to_shape(truths, shape), *cases)
+
+
+def promote_factors(x, y, promote=promote_dtypes):
+    """Return factors in one dtype, or as they are where bools choose in the product."""
+    return (x, y) if chooses_by_bools(x, y) else promote(x, y)
+
+
+def chooses_by_bools(x, y):
+    """Return whether bools choose in a product of `x` and `y` that is made now."""
+    return not is_staged() and any(
+        is_array_of_bools(truths) and array_kind(other) in "fc"
+        for truths, other in ((x, y), (y, x))
+    )
 
 
 def is_array_of_bools(x):

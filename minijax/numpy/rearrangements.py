@@ -19,11 +19,11 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import canonicalize_axis, operator_index
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
-from minijax.lax.reductions import check_arraylike, promote_dtypes
+from minijax.lax.reductions import check_arraylike
 from minijax.numpy.array_creation import asarray, astype, diag, from_object, zeros
 from minijax.numpy.array_methods import multiply
 from minijax.numpy.joining import concatenate, flip, split, tile
-from minijax.numpy.operands import as_array, broadcast_to_shape
+from minijax.numpy.operands import as_array, broadcast_to_shape, promote_factors
 from minijax.numpy.shapes import (
     as_arraylike,
     atleast_2d,
@@ -211,7 +211,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """
     check_arraylike("kron", a, b)
     check_dtypes("kron", (a, b))
-    a, b = map(as_array, promote_dtypes(a, b))
+    a, b = map(as_array, promote_factors(a, b))
     rank = np.maximum(a.ndim, b.ndim)
     a, b = (lax.expand_dims(each, range(rank - each.ndim)) for each in (a, b))
     shape = np.multiply(a.shape, b.shape).tolist()

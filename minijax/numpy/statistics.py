@@ -41,7 +41,7 @@ from minijax.numpy.array_creation import (
 from minijax.numpy.array_methods import add, divide, multiply, not_equal, subtract
 from minijax.numpy.array_methods import where as choose
 from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.operands import array_kind, as_array, literal_like
+from minijax.numpy.operands import array_kind, as_array, literal_like, promote_factors
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import (
     _all,
@@ -578,10 +578,11 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Reference: ``jax.numpy.polyval``.
     """
     check_arraylike("polyval", p, x)
-    p, x = map(as_array, promote_dtypes(p, x))
+    factors = promote_factors(p, x)
+    p, x = as_array(promote_dtypes(p, x)[0]), as_array(factors[1])
     check_rank("polyval", 1, p)
     shape = broadcast_shapes(p.shape[1:], x.shape)
-    result = zeros(shape, x.dtype)
+    result = zeros(shape, p.dtype)
     for place in range(p.shape[0]):
         coefficient = lax.index_in_dim(p, place, keepdims=False)
         result = add(multiply(result, x), coefficient)
@@ -877,7 +878,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """
     a1, a2 = promised(a1), promised(a2)
     check_arraylike("polymul", a1, a2)
-    a1, a2 = map(as_array, promote_dtypes_inexact(a1, a2))
+    a1, a2 = map(as_array, promote_factors(a1, a2, promote_dtypes_inexact))
     check_rank("polymul", 1, a1, a2)
     if trim_leading_zeros and builtins.max(a1.shape[0], a2.shape[0]) > 1:
         a1, a2 = (

@@ -23,13 +23,9 @@ from minijax.arrays.numerics import (
 )
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
-from minijax.lax.reductions import (
-    check_arraylike,
-    promote_dtypes,
-    promote_dtypes_inexact,
-)
+from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact
 from minijax.numpy.array_methods import multiply
-from minijax.numpy.operands import array_kind, as_array, is_nonzero
+from minijax.numpy.operands import array_kind, as_array, is_nonzero, promote_factors
 from minijax.numpy.reductions import abs_squared, masked_sum, max_or_min
 from minijax.numpy.shapes import as_arraylike, broadcast_shapes, canonical_axes, ravel
 from minijax.numpy.ufuncs import absolute, conjugate, power, real, sqrt
@@ -69,16 +65,18 @@ def _without(items, others):
 
 
 def operands(name, *args):
-    """Return arrays in their common dtype, or raise a TypeError."""
+    """Return the factors of a product, in one dtype if no bools choose."""
     args = [promised(arg) for arg in args]
     check_arraylike(name, *args)
     check_dtypes(name, args)
-    return [as_array(arg) for arg in promote_dtypes(*args)]
+    return [as_array(arg) for arg in promote_factors(*args)]
 
 
 def contract(a, b, axes, precision, preferred_element_type, batch=((), ())):
-    """Multiply and sum over pairs of axes: `dot_general` on two arrays of one dtype."""
-    dtype = a.dtype if preferred_element_type is None else preferred_element_type
+    """Multiply and sum over pairs of axes: `dot_general` on two factors."""
+    dtype = preferred_element_type
+    if dtype is None:
+        dtype = (b if a.dtype == bool else a).dtype
     return lax.dot_general(a, b, (axes, batch), precision, dtype)
 
 

@@ -43,6 +43,7 @@ from minijax.numpy.array_methods import (
 from minijax.numpy.operands import (
     array_kind,
     as_array,
+    chooses_by_bools,
     dispatch_on_kind,
     is_nonzero,
     literal_like,
@@ -442,10 +443,22 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_promotion_operands("power", x1, x2)
     if common_dtype_and_weak_type(x1, x2)[0].kind in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
-    base, exponent = promote_dtypes_inexact(x1, x2)
+    base, exponent = _promote_power(x1, x2)
     if array_kind(x2) in "iu" and array_kind(x1) not in "iu":
         exponent = x2
     return lax.pow(*promote_shapes(base, exponent))
+
+
+def _promote_power(x1, x2):
+    """Return both in their float dtype; bools that are the exponent become integers.
+
+    The slope is the bool times a power. Of an integer it is 0 where that is 0, and in a
+    program, which has floats here, the product is read as a choice.
+    """
+    base, exponent = promote_dtypes_inexact(x1, x2)
+    if array_kind(base) == "f" and chooses_by_bools(base, x2):
+        exponent = lax.convert_element_type(x2, np.int32)
+    return base, exponent
 
 
 def _static_integer(x):
@@ -643,7 +656,7 @@ def _fabs(x):
 
 
 fabs = unary_ufunc("fabs", _fabs, promote_dtypes_inexact)
-float_power = binary_ufunc("float_power", lax.pow, promote_dtypes_inexact)
+float_power = binary_ufunc("float_power", lax.pow, _promote_power)
 
 
 def _infinity(name, number):

@@ -11,7 +11,12 @@ from minijax import lax
 from minijax.arrays.array import ArrayImpl, eval_rules, shape_rules
 from minijax.arrays.devices import default_placement, host_device
 from minijax.arrays.dtypes import dtype_kind
-from minijax.arrays.numerics import lhs_free_axes, remove_axes
+from minijax.arrays.numerics import (
+    choose_in_contraction,
+    lhs_free_axes,
+    remove_axes,
+    sizes_of_axes,
+)
 from minijax.arrays.transfer import device_put_p
 from minijax.batching.vmap import ELEMENTWISE, primitives_named
 from minijax.control_flow.conditionals import cond_p
@@ -773,16 +778,22 @@ jaxpr_passes.value = simplify
 VIEWS = {lax.broadcast_in_dim_p, lax.reshape_p, lax.squeeze_p, lax.transpose_p}
 
 
-def truths_behind(sweep, atom):
-    """Return the truths that an atom is, converted to floats and moved; None if not."""
+def truths_and_views(sweep, atom):
+    """Return the truths that an atom is, converted, or None; and the views of them."""
     views = []
     while (eqn := sweep.definitions.get(atom)) and eqn.primitive in VIEWS:
         views.append(eqn)
         atom = eqn.invars[0]
     conversion = sweep.definition(atom, convert_element_type_p)
-    if conversion is None or conversion.invars[0].aval.dtype.kind != "b":
+    [source] = [atom] if conversion is None else conversion.invars
+    return (source if source.aval.dtype == bool else None), views
+
+
+def truths_behind(sweep, atom):
+    """Return the truths that an atom is, converted to floats and moved; None if not."""
+    truths, views = truths_and_views(sweep, atom)
+    if truths is None:
         return None
-    [truths] = conversion.invars
     for eqn in reversed(views):
         [truths] = insert_eqn(sweep, eqn.primitive, truths, **eqn.params)
     return truths
@@ -804,14 +815,55 @@ def mul_bool_to_select(sweep, eqn):
     return None
 
 
-choices = rewrite_pass(INNER_JAXPR_RULES, ({lax.mul_p}, mul_bool_to_select))
+def dot_bool_to_mul(sweep, eqn):
+    """A rule: a sum of products of elements, where bools choose in a contraction."""
+    [result] = eqn.outvars
+    contracting, batch = eqn.params["dimension_numbers"]
+    found = [truths_and_views(sweep, x)[0] or x for x in eqn.invars]
+    shapes = [x.aval.shape for x in eqn.invars]
+    ranks = map(len, shapes)
+    free = [*map(lhs_free_axes, ranks, contracting, batch)]
+    rows, columns = map(sizes_of_axes, shapes, free)
+    summed = sizes_of_axes(shapes[0], contracting[0])
+    dtypes = [x.aval.dtype for x in found]
+    if not choose_in_contraction(*dtypes, rows, columns, summed):
+        return None
+    product = result.aval.update(shape=(*result.aval.shape, *summed), weak_type=False)
+    first, last, end = len(batch[0]), len(result.aval.shape), len(product.shape)
+    second, axes = first + len(free[0]), tuple(range(last, end))
+    places = [(*range(second), *axes), (*range(first), *range(second, end))]
+    factors = [
+        place_axes(sweep, product, x, (*b, *f, *c), at)
+        for x, b, f, c, at in zip(eqn.invars, batch, free, contracting, places)
+    ]
+    [products] = insert_eqn(sweep, lax.mul_p, *factors)
+    [total] = insert_eqn(sweep, lax.reduce_sum_p, products, axes=axes)
+    return [cast_atom(sweep, total, result.aval)]
+
+
+def place_axes(sweep, aval, atom, order, places):
+    """Return an atom of another type, whose axes come in an order, at given places."""
+    truths = truths_behind(sweep, atom)
+    atom = atom if truths is None else truths
+    [x] = insert_eqn(sweep, lax.transpose_p, atom, permutation=order)
+    x = cast_atom(sweep, x, aval.update(shape=x.aval.shape))
+    params = {"shape": aval.shape, "broadcast_dimensions": places}
+    return insert_eqn(sweep, lax.broadcast_in_dim_p, x, **params)[0]
+
+
+choices = rewrite_pass(
+    INNER_JAXPR_RULES,
+    ({lax.mul_p}, mul_bool_to_select),
+    ({lax.dot_general_p}, dot_bool_to_mul),
+)
+TAKE_BOOLS = {convert_element_type_p, lax.dot_general_p}
 
 
 @weakref_memoize
 def converts_truths(closed):
     """Return whether a program, or one in it, makes floats of bools."""
     return any(
-        (eqn.primitive is convert_element_type_p and eqn.invars[0].aval.dtype == bool)
+        (eqn.primitive in TAKE_BOOLS and any(x.aval.dtype == bool for x in eqn.invars))
         or any(map(converts_truths, jaxprs_in_params(eqn.params)))
         for eqn in closed.eqns
     )

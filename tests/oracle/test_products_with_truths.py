@@ -17,6 +17,27 @@ PROGRAMS = {
     "slope": lambda jax, m, x: jax.grad(lambda x: (m * x).sum().real)(x.real),
     "batch": lambda jax, m, x: jax.vmap(lambda m, x: m * x)(m, x),
     "scan": lambda jax, m, x: jax.lax.map(lambda row: row[0] * row[1], (m, x)),
+    "dot": lambda jax, m, x: jax.numpy.dot(~m[::-1], x[::-1]),
+    "dot of finite": lambda jax, m, x: jax.numpy.dot(m, x),
+    "inner": lambda jax, m, x: jax.numpy.inner(x, m),
+    "vecdot": lambda jax, m, x: jax.numpy.vecdot(m, x),
+    "matmul": lambda jax, m, x: x @ m,
+    "tensordot": lambda jax, m, x: jax.numpy.tensordot(m, x, 1),
+    "einsum": lambda jax, m, x: jax.numpy.einsum("i,i", m, x),
+    "einsum of elements": lambda jax, m, x: jax.numpy.einsum("i,i->i", m, x),
+    "row and column": lambda jax, m, x: jax.jit(lambda m, x: m[None] @ x[:, None])(
+        m, x
+    ),
+    "column times one": lambda jax, m, x: m[:, None] @ x[:1],
+    "einsum of a number": lambda jax, m, x: jax.numpy.einsum("i,->i", m, x[0]),
+    "einsum of a batch": lambda jax, m, x: jax.numpy.einsum(
+        "bi,bi->b", m.reshape(2, 2), x.reshape(2, 2)
+    ),
+    "batched dot": lambda jax, m, x: jax.vmap(jax.numpy.dot)(
+        m.reshape(2, 2), x.reshape(2, 2)
+    ),
+    "slope of a power": lambda jax, m, x: jax.grad(lambda x: (x**m).sum().real)(x.real),
+    "polyval": lambda jax, m, x: jax.numpy.polyval(x, m),
     "mask": lambda jax, m, x: jax.nn.softmax(x.real * 0 + (m == 0) * -np.inf),
 }
 
