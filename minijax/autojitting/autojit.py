@@ -539,7 +539,7 @@ class TraceNode:
       primitive, params: the operation; the primitive is None if it may not wait.
       operands: for each a number: results count from 0 upwards, arrays from outside
         from -1 downwards; or ``(i,)``, where a scalar stands in `Recording.numbers`.
-      arrived: types of the arrays from outside that it is the first to use.
+      visits: types of the arrays from outside that it is the first to use.
       avals: types of its results.
       sizes: the counts of results, arrays from outside and scalars up to here.
       constants: the bytes of its scalars, None for one that has changed.

@@ -100,7 +100,7 @@ class Collective(NamedTuple):
       how: "fold", "scatter", "all", "parts", "one" or "index".
       names: of the axes, a tuple.
       x, out: the buffers of what is brought and of the result; `x` is None for "index".
-      combining: the `Launch` that combines an element of a source with the result.
+      combine_op: the `Launch` that combines an element of a source with the result.
       sources: for "one", the number of the source for each replica, or -1.
       label, line: what is exchanged, and where the user has asked for it.
     """

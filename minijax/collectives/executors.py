@@ -318,7 +318,7 @@ class ReplicaTeam:
     Attributes:
       hall: where they meet.
       threads: the list of them; the one that calls is a replica, too.
-      seated: the `BoundProgram` whose addresses are in their lines.
+      bound_program: the `BoundProgram` whose addresses are in their lines.
     """
 
     def __init__(self):

@@ -415,7 +415,7 @@ class WrittenBranches(NamedTuple):
     Attributes:
       programs: a tuple of `ClosedJaxpr`, without the results that all hand on.
       inputs: the operands of all of them: what they have captured, and their leaves.
-      passed: for each result the place of the input that it is, or None.
+      forwarded: for each result the place of the input that it is, or None.
       out_tree: the structure of the result.
     """
 

@@ -57,7 +57,7 @@ class Branch(NamedTuple):
 
     Attributes:
       index: the buffer of the number of the branch.
-      branches: list of `LoweredProgram`, without inputs.
+      programs_of_branches: list of `LoweredProgram`, without inputs.
       results: list of the buffers that their outputs are.
     """
 
@@ -156,7 +156,7 @@ class While(NamedTuple):
     Attributes:
       test: a `LoweredProgram` from states to a bool.
       body: a `LoweredProgram` from states to the next states.
-      starts: list of the buffers of the states at first; the step overwrites them.
+      init: list of the buffers of the states at first; the step overwrites them.
       results: list of the buffers of the states in the end.
     """
 

@@ -647,7 +647,7 @@ class ScanStep(NamedTuple):
       reverse: whether rows are taken from the last one to the first.
       body: the `LoweredProgram` of one time, from states and rows of xs to next states
         and rows of ys.
-      starts: list of the buffers of the states at first; the step overwrites them.
+      init: list of the buffers of the states at first; the step overwrites them.
       results: list of the buffers of the states in the end.
       xs, ys: lists of the buffers whose rows are read, and written.
     """
@@ -876,7 +876,7 @@ class ShardLayout(NamedTuple):
 
     Attributes:
       count: the number of parts.
-      in_blocks, out_blocks: the types of parts.
+      in_shards, out_shards: the types of parts.
       out_avals, out_placements: what the results are, and where.
       owner: what holds the context.
     """

@@ -118,7 +118,7 @@ class CudaContext:
       name, memory: of the card, and how many bytes it has.
       lock: held by the thread that puts work in.
       device: CuPy's, which is its current one in a `with` block.
-      unfinished: descriptions of the latest work that was not waited for.
+      pending: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
       answers: the `HostReadback` that no loop uses.
       errors: those of CUDA, which come late, whatever is asked for then.

@@ -715,7 +715,7 @@ class FastPath:
     """Machine code that answers calls, and a program to try it with.
 
     Attributes:
-      address, trial: of the two functions.
+      address, self_test: of the two functions.
       call: the first, of an object, a tuple, and None.
     """
 

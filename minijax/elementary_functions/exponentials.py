@@ -47,7 +47,7 @@ class FloatFormat(NamedTuple):
 
     Attributes:
       integer: the dtype of as many bits, as an integer.
-      digits: how many bits there are behind the leading one.
+      mantissa_bits: how many bits there are behind the leading one.
       bias: what is added to the exponent.
       tiny: the least number with all digits.
     """

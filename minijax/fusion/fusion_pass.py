@@ -220,8 +220,8 @@ class BufferUses(NamedTuple):
 
     Attributes:
       parts: those of its launches that may become one with others, by their numbers.
-      makers: from buffers that one such launch writes to its number.
-      readers: from buffers to the numbers of the steps that read them.
+      producers: from buffers that one such launch writes to its number.
+      consumers: from buffers to the numbers of the steps that read them.
       kept: the buffers that have to be stored: of results, for other steps, shared.
       shared: the buffers that several steps write to.
       needs, users: for each step the numbers of those that have to come before it, and
@@ -277,7 +277,7 @@ class FusionPass:
 
     Attributes:
       uses: what the program does with its buffers.
-      light: from buffers to the part of a launch that makes one and nothing else, with
+      recomputable: from buffers to the part of a launch that makes one and nothing else, with
         few operations and no fold, so that others may make the buffer again.
       cheap: those of them that are made again wherever they are read.
       parts: from the first number of those that became one to the `Part`.

@@ -464,10 +464,10 @@ class FusionGroup(FusedKernelBuilder):
     """One or more launches in the same loops, as one kernel that grows.
 
     Attributes:
-      orders: pairs of axes, the first of which has to be outside of the second: a fold
+      axis_orders: pairs of axes, the first of which has to be outside of the second: a fold
         keeps the first, and folds the second or goes on along it.
-      solid: axes along which a place is sought, so that they must stay whole.
-      gone: buffers that it makes and need not store.
+      unsplittable_axes: axes along which a place is sought, so that they must stay whole.
+      elided_buffers: buffers that it makes and need not store.
     """
 
     axis_orders = unsplittable_axes = elided_buffers = frozenset()
@@ -592,7 +592,7 @@ class FusionCandidate:
       links: what the first one hands over to the second, a list of `Link`.
       folds: of what the first part folds and the second one reads, the axes that are
         folded, those of the place, and those along which the second part goes on.
-      orders: pairs of loops of which the first has to be outside of the second.
+      axis_orders: pairs of loops of which the first has to be outside of the second.
     """
 
     def __init__(self, first, second, links=()):

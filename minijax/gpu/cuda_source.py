@@ -243,7 +243,7 @@ class CudaRenderer:
       names: what the result of each node is called.
       index: the type of indices.
       inside: whether we are in a loop that a team shares.
-      idle: whether some teams of several threads have no index.
+      inactive_condition: whether some teams of several threads have no index.
     """
 
     def __init__(self, kernel, launch):

@@ -168,7 +168,7 @@ class WindowDims(NamedTuple):
 
     Attributes:
       offset_dims: axes of the result along which one moves within a window.
-      dropped: axes of the operand that the result does not have.
+      collapsed_slice_dims: axes of the operand that the result does not have.
       start_index_map: for each number of an index, the axis of the operand that it
         counts.
       operand_batching_dims, start_indices_batching_dims: axes of operand and indices

@@ -167,7 +167,7 @@ class FoldOp(NamedTuple):
     Attributes:
       numpy: a function of an array, axes and the first value, which keeps the axes.
       first: from dtypes to the value to start from.
-      accepts: letters of the kinds of dtypes.
+      kinds: letters of the kinds of dtypes.
       running: a function of an array and an axis, which leaves a result at each index.
     """
 

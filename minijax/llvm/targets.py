@@ -37,7 +37,7 @@ class Target(NamedTuple):
       threads: how many of them run at once.
       launch: the cost of starting a kernel.
       byte: the cost of a byte that goes to memory or comes from it.
-      cached: the cost of a byte that comes from a cache.
+      cache_byte_cost: the cost of a byte that comes from a cache.
       function: the cost of an elementary function.
       near: how many numbers of 64 bits stay near the processor between two sweeps.
       small: how few numbers have no direction in which they lie.

@@ -47,7 +47,7 @@ class ElementEmitter(FunctionBuilder):
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
       end: that size, in a loop each of whose vectors has a mask.
-      owned: memory that belongs to the function: from keys to names and types.
+      scratch_arrays: memory that belongs to the function: from keys to names and types.
       reserved: from the same keys to how many numbers there is memory for.
       strips: from axes that are done in strips to where this one begins, how many
         indices it has, and how many of them are done.

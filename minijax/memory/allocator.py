@@ -199,7 +199,7 @@ class BlockPool:
 
     Attributes:
       kept: from sizes to queues of blocks.
-      let_go: from sizes to queues of weak references to blocks that are not kept.
+      weak_blocks: from sizes to queues of weak references to blocks that are not kept.
     """
 
     def __init__(self, limit=2**28, each=32, tries=4):

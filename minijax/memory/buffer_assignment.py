@@ -85,7 +85,7 @@ class Arena:
 
     Attributes:
       size: how many bytes the block needs.
-      gaps: from the starts of stretches that are free to their ends.
+      free_ranges: from the starts of stretches that are free to their ends.
     """
 
     def __init__(self):

@@ -45,7 +45,7 @@ class KeySignature(NamedTuple):
     """What an operation does with keys, by the numbers of operands and results.
 
     Attributes:
-      sinks: from an operand to which of its keys are used up: True, or an array.
+      consumed: from an operand to which of its keys are used up: True, or an array.
       sources: the results that are fresh keys.
       forwards: from a result to the operand that it is.
     """

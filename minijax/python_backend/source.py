@@ -261,7 +261,7 @@ class JaxprScope(Scope):
 
     Attributes:
       expressions: what stands for each variable.
-      promised: names that variables will have, settled before they are defined.
+      declared_types: names that variables will have, settled before they are defined.
       evaluations: the functions of primitives that are called, by primitive and types.
     """
 

@@ -46,8 +46,8 @@ class FoldSplit(NamedTuple):
     Attributes:
       axis: which one is cut.
       parts: how many there are.
-      partials: from folds to parameters for what is left of the parts.
-      rest: how many indices are behind the parts; what is left of them comes last.
+      partial_nodes: from folds to parameters for what is left of the parts.
+      final_nodes: how many indices are behind the parts; what is left of them comes last.
     """
 
     axis: int
