@@ -277,8 +277,8 @@ class FusionPass:
 
     Attributes:
       uses: what the program does with its buffers.
-      recomputable: from buffers to the part of a launch that makes one and nothing else, with
-        few operations and no fold, so that others may make the buffer again.
+      recomputable: from buffers to the part of a launch that makes one and nothing
+        else, with few operations and no fold, so that others may make the buffer again.
       cheap: those of them that are made again wherever they are read.
       parts: from the first number of those that became one to the `Part`.
       members: from such numbers to all numbers of the part.

@@ -464,9 +464,10 @@ class FusionGroup(FusedKernelBuilder):
     """One or more launches in the same loops, as one kernel that grows.
 
     Attributes:
-      axis_orders: pairs of axes, the first of which has to be outside of the second: a fold
-        keeps the first, and folds the second or goes on along it.
-      unsplittable_axes: axes along which a place is sought, so that they must stay whole.
+      axis_orders: pairs of axes, the first of which has to be outside of the second: a
+        fold keeps the first, and folds the second or goes on along it.
+      unsplittable_axes: axes along which a place is sought, so that they must stay
+        whole.
       elided_buffers: buffers that it makes and need not store.
     """
 

@@ -60,7 +60,8 @@ class MeshProgram:
     Attributes:
       executable, place: of the body; where it finds and leaves blocks.
       in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
-      in_avals, block_avals, executor_slot: types of blocks; what `mesh_executor` keeps of it.
+      in_avals, block_avals: types of arrays, and of their blocks.
+      executor_slot: what `mesh_executor` keeps of it.
       text_parts: what processes compare before they run it.
     """
 

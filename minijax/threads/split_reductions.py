@@ -47,7 +47,8 @@ class FoldSplit(NamedTuple):
       axis: which one is cut.
       parts: how many there are.
       partial_nodes: from folds to parameters for what is left of the parts.
-      final_nodes: how many indices are behind the parts; what is left of them comes last.
+      final_nodes: how many indices are behind the parts; what is left of them comes
+        last.
     """
 
     axis: int
