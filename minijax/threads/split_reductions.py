@@ -47,14 +47,14 @@ class FoldSplit(NamedTuple):
       axis: which one is cut.
       parts: how many there are.
       partial_nodes: from folds to parameters for what is left of the parts.
-      final_nodes: how many indices are behind the parts; what is left of them comes
+      remainder: how many indices are behind the parts; what is left of them comes
         last.
     """
 
     axis: int
     parts: int
     partial_nodes: dict
-    final_nodes: int = 0
+    remainder: int = 0
 
 
 def nodes_after_folds(nodes, folds):
@@ -212,14 +212,14 @@ class AxisSplit:
 
 def partial_fold_kernel(kernel, cut):
     """Return the kernel that folds the parts; the first of its axes counts them."""
-    size = kernel.sizes[cut.axis] - cut.final_nodes
+    size = kernel.sizes[cut.axis] - cut.remainder
     return folding_kernel(kernel, cut, AxisSplit(kernel, cut.axis, cut.parts, 0, size))
 
 
 def remainder_fold_kernel(kernel, cut):
     """Return the kernel that folds what is behind the parts, as one more part."""
-    size = kernel.sizes[cut.axis] - cut.final_nodes
-    spread = AxisSplit(kernel, cut.axis, 1, size, cut.final_nodes)
+    size = kernel.sizes[cut.axis] - cut.remainder
+    spread = AxisSplit(kernel, cut.axis, 1, size, cut.remainder)
     return collapse_axes(folding_kernel(kernel, cut, spread, cut.parts))
 
 
@@ -293,7 +293,7 @@ def final_fold_kernel(kernel, cut):
     axes = {axis for node in nodes for axis in node.level}
     axes.update(axis for store in stores for axis in store.place.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    sizes[cut.axis] = cut.parts + (cut.final_nodes > 0)
+    sizes[cut.axis] = cut.parts + (cut.remainder > 0)
     return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))
 
 
@@ -309,7 +309,7 @@ def two_stage_fold(step, **wishes):
     for name, dtype, size in cut.partial_nodes.values():
         buffer = Buffer(f"{step.buffers[-1].name}_{name}", dtype, size)
         owners[Parameter(name, dtype, size)] = buffer
-    rest = [remainder_fold_kernel] if cut.final_nodes else []
+    rest = [remainder_fold_kernel] if cut.remainder else []
     makers = partial_fold_kernel, *rest, final_fold_kernel
     kernels = [make(step.kernel, cut) for make in makers]
     return [
