@@ -124,7 +124,7 @@ def main():
     # What an earlier run has left on the disk would not have to be compiled again.
     cache = tempfile.TemporaryDirectory()
     packages[0].config.update("jax_compilation_cache_dir", cache.name)
-    warm(partial(packages[0].jit(lambda x: x + 1), 1.0))  # opens the gate
+    warm(partial(packages[0].jit(lambda x: x + 1), 1.0))  # turns the fast path on
     head = versions([*packages, *compilers.values()])
     print(", ".join(f"{name} {version}" for name, version in head.items()))
     print(heading())

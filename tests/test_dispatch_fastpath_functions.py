@@ -1,4 +1,4 @@
-"""Calls through the gate: that they happen, and are what Python's calls are."""
+"""Calls by the fast path: that they happen, and are what Python's calls are."""
 
 import copy
 import dataclasses
@@ -37,11 +37,11 @@ BACKEND = "cpu"
 
 @pytest.fixture(autouse=True)
 def gate():
-    """Skip where the gate stays closed."""
+    """Skip where the fast path stays off."""
     try:
         return enable_fastpath()
     except UnknownLayout:
-        pytest.skip("the gate is closed in this Python")
+        pytest.skip("the fast path is off in this Python")
 
 
 def in_python(function):
@@ -50,7 +50,7 @@ def in_python(function):
 
 
 def warmed(function, *args, **kwargs):
-    """Call a function until the gate knows it, and check that it does."""
+    """Call a function until the fast path knows it, and check that it does."""
     for _ in range(3):
         expected = function(*args, **kwargs)
     before = in_python(function)
@@ -73,7 +73,7 @@ def same(found, expected):
 
 
 def goes_through_python(function, *args, **kwargs):
-    """Return the result of a call that the gate leaves to Python."""
+    """Return the result of a call that the fast path leaves to Python."""
     before = in_python(function)
     result = function(*args, **kwargs)
     assert in_python(function) > before
@@ -244,7 +244,7 @@ def test_children_of_another_kind_are_for_python():
         same(f(box), X + 1)
     box.calls = 0
     same(goes_through_python(f, box), X + 1)
-    assert box.calls == 1, "the gate has looked as well"
+    assert box.calls == 1, "the fast path has looked as well"
 
 
 def test_a_list_is_no_pair_for_a_warm_function_either():
@@ -377,7 +377,7 @@ assert first and len(made) > first and f._ready.chain
 g = minijax.jit(lambda x: x - 1)
 for _ in range(2):
     g(x)
-assert g._ready.chain, "the gate is open already"
+assert g._ready.chain, "the fast path is on already"
 """
 
 
@@ -454,7 +454,7 @@ def donating(**options):
 
 
 def without_python(f, *args):
-    """Return the result of a call that the gate answers."""
+    """Return the result of a call that the fast path answers."""
     before = in_python(f)
     result = f(*args)
     assert in_python(f) == before
@@ -838,7 +838,7 @@ def test_calls_with_many_leaves_are_warm_sooner():
 
 def test_the_gate_can_be_switched_off():
     assert run(SECOND).split() == ["1", "98"]
-    assert run(SECOND, MINIJAX_GATE="0").split() == ["0", "101"]
+    assert run(SECOND, MINIJAX_FAST_PATH="0").split() == ["0", "101"]
 
 
 def test_other_layouts_are_left_to_python(monkeypatch):

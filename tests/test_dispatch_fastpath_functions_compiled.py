@@ -1,4 +1,4 @@
-"""Calls of what was compiled ahead of time, through the gate."""
+"""Calls of what was compiled ahead of time, by the fast path."""
 
 import copy
 import gc
@@ -20,11 +20,11 @@ from tests.test_dispatch_fastpath_functions import X, in_python, same
 
 @pytest.fixture(autouse=True)
 def gate():
-    """Skip where the gate stays closed."""
+    """Skip where the fast path stays off."""
     try:
         return enable_fastpath()
     except UnknownLayout:
-        pytest.skip("the gate is closed in this Python")
+        pytest.skip("the fast path is off in this Python")
 
 
 def compiled(f, *args, **options):
@@ -36,7 +36,7 @@ def compiled(f, *args, **options):
 
 
 def answered(function, *args, **kwargs):
-    """Return the result of a call that the gate answers."""
+    """Return the result of a call that the fast path answers."""
     before = in_python(function)
     result = function(*args, **kwargs)
     assert in_python(function) == before, "the call has gone through Python"

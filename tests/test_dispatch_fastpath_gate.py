@@ -1,4 +1,4 @@
-"""The gate run as Python, word for word, and as machine code."""
+"""The fast path run as Python, word for word, and as machine code."""
 
 import ctypes
 import weakref
@@ -8,7 +8,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit
-from minijax.dispatch import fastpath as gate
+from minijax.dispatch import fastpath
 from minijax.dispatch.fastpath_functions import enable_fastpath
 from minijax.dispatch.fastpath_tables import (
     NativeTable,
@@ -27,12 +27,12 @@ def opened():
     try:
         return enable_fastpath()
     except UnknownLayout:
-        pytest.skip("the gate is closed in this Python")
+        pytest.skip("the fast path is off in this Python")
 
 
 def through_python(function, *args, **kwargs):
-    """Do what the machine code of the gate does, by Python."""
-    address = gate.gate(id(function), id(args), id(kwargs) if kwargs else 0)
+    """Do what the machine code of the fast path does, by Python."""
+    address = fastpath.fast_call(id(function), id(args), id(kwargs) if kwargs else 0)
     result = ctypes.cast(address, ctypes.py_object).value
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(result))
     return result
@@ -106,7 +106,7 @@ def test_scalars(scalar):
     for _ in range(6):
         same(through_python(f, X, scalar), expected)
         same(f(X, scalar), expected)
-    assert f._ready.seen == before  # all of them went through the gate
+    assert f._ready.seen == before  # all of them went by the fast path
 
 
 @pytest.mark.parametrize("scalar", [np.float32(2), np.float64(2)])

@@ -15,7 +15,7 @@ def known():
     try:
         check_layout()
     except UnknownLayout as error:
-        pytest.skip(f"the gate is closed in this Python: {error}")
+        pytest.skip(f"the fast path is off in this Python: {error}")
 
 
 def test_slots():
@@ -23,7 +23,7 @@ def test_slots():
     found = [i64[id(x) + slot_offset(ArrayImpl, name)] for name in ArrayImpl.__slots__]
     assert found == [id(x._buffer), id(x.aval), id(x.placement)]
     f = FastPathFunction(abs, JitOptions())
-    assert i64[id(f) + object_layout.ObjectOffsets.gate] == id(f._gate)
+    assert i64[id(f) + object_layout.ObjectOffsets.fast_path] == id(f._fast_path)
 
 
 PLACES = """refs type size tuple_items list_items float_value call data ndim dims

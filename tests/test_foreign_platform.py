@@ -192,7 +192,7 @@ def test_invalid_numbers_are_found(x):
 
 
 def test_one_function_on_two_platforms(x, there):
-    """The gate of machine code takes calls on the CPU, and leaves the others alone."""
+    """The fast path takes calls on the CPU, and leaves the others alone."""
     f = minijax.jit(lambda a: a * 2)
     here = jnp.asarray(np.asarray(x))
     for _ in range(150):

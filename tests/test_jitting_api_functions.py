@@ -65,7 +65,7 @@ def test_what_a_jitted_function_shows():
 def test_results_of_dtype_float0_are_numpys():
     slope = jit(grad(lambda x: (x * 2.0).sum(), allow_int=True))
     x = jnp.arange(3)
-    for _ in range(9):  # the gate does not answer instead
+    for _ in range(9):  # the fast path does not answer instead
         assert type(slope(x)) is np.ndarray and slope(x).dtype == minijax.float0
     compiled = slope.lower(x).compile()
     assert type(compiled(x)) is np.ndarray and compiled(x).shape == (3,)

@@ -61,7 +61,7 @@ def test_results_are_put(backend):
 
 
 def test_calls_by_many_warmed_arguments():
-    """The gate of machine code does not answer calls that it should not."""
+    """The fast path of machine code does not answer calls that it should not."""
     f, x = jit(twice, in_shardings=THERE), jnp.arange(3.0)
     there = minijax.device_put(x, SECOND)
     for _ in range(150):

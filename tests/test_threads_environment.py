@@ -58,8 +58,8 @@ def test_who_answers_calls(monkeypatch):
     assert environment._calls().startswith("answered by ")
     monkeypatch.setattr(environment, "enable_fastpath", refuse)
     assert environment._calls().endswith("objects are not known (lists)")
-    with jax.config.override("minijax_gate", False):
-        assert environment._calls() == "answered by Python: minijax_gate is off"
+    with jax.config.override("minijax_fast_path", False):
+        assert environment._calls() == "answered by Python: minijax_fast_path is off"
 
 
 def test_a_line_that_fails_says_why(monkeypatch):

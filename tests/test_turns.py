@@ -1,4 +1,4 @@
-"""Replicas in turn: the same bits as by a team, and warm calls through the gate."""
+"""Replicas in turn: the same bits as by a team, and warm calls by the fast path."""
 
 import os
 import pickle
@@ -49,7 +49,7 @@ def mapped(f, mesh=MESH):
 
 
 def warm(f, *args):
-    """Call a jitted function or a pmap until the gate answers; return the result."""
+    """Call a function until the fast path answers; return the result."""
     for _ in range(20):
         result = f(*args)
     assert f._ready.chain

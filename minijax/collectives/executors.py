@@ -770,16 +770,16 @@ def _flat(args):
 
 
 class FastPathMap(LastCallCache):
-    """A function whose calls go straight to a program, through the gate if they can."""
+    """A function whose calls go straight to a program, by the fast path if they can."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_fast_path",)
     __signature__ = signature_of_wrapped
 
     def __init__(self, function):
         update_wrapper(self, function)  # first, as it copies attributes
         super().__init__(function)
         self._ready = SignatureCache(self)
-        self._gate = self._ready.head
+        self._fast_path = self._ready.head
 
     def __call__(self, /, *args, **kwargs):
         known, leaves = self.known, None

@@ -250,7 +250,7 @@ def flatten_tree(x, node, record, out):
     return out
 
 
-# The gate's second half: results, and the trees that they are handed back in.
+# The fast path's second half: results, and the trees that they are handed back in.
 
 
 def reuse_result(known, around):
@@ -420,7 +420,7 @@ def unflatten_tree(node, results, around):
     return tree
 
 
-# The dispatch path (the gate): a warmed call of a jitted function, as machine code.
+# The whole of it: a warmed call of a jitted function, as machine code.
 
 MISS = 1
 
@@ -515,7 +515,7 @@ def finish_call(record, table, held, arena):
 
 
 def alone(buffer, around):
-    """Return whether a buffer is seen by its array alone, while the gate holds it.
+    """Return whether a buffer is seen by its array alone, while the fast path holds it.
 
     That is enough for a tuple of parts, whose memory no result takes.
     """
@@ -685,9 +685,9 @@ def lookup_call(record, args, kwargs):
     return MISS
 
 
-def gate(self, args, kwargs):
+def fast_call(self, args, kwargs):
     """Return the result of a call of a jitted function; 0 is an error."""
-    head = i64[i64[self + ObjectOffsets.gate] + ObjectOffsets.data]
+    head = i64[i64[self + ObjectOffsets.fast_path] + ObjectOffsets.data]
     around = i64[head + CallSignature.around]
     if plain(around):
         result = lookup_call(i64[head + CallSignature.next], args, kwargs)
@@ -726,7 +726,8 @@ class FastPath:
             children_of,
             unflatten_container,
         )  # not inlined: out of the way
-        self.library = LowLevelLibrary(llvm_text(gate, successor, *rare))
-        self.address, self.self_test = map(self.library.place, ("gate", "successor"))
+        self.library = LowLevelLibrary(llvm_text(fast_call, successor, *rare))
+        functions = "fast_call", "successor"
+        self.address, self.self_test = map(self.library.place, functions)
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         self.call = ctypes.PYFUNCTYPE(*words)(self.address)

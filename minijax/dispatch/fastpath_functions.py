@@ -1,4 +1,4 @@
-"""Jitted functions whose warmed calls go through the gate.
+"""Jitted functions whose warmed calls go by the fast path.
 
 Reference: the C++ fast path of ``jax.jit``.
 """
@@ -41,25 +41,25 @@ from minijax.jitting.stages import Compiled, StageInfo, compiled_class
 from minijax.pytrees.tree_util import tree_leaves, tree_structure
 from minijax.rematerialization.caching import weakref_cache
 
-config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
+config.define("minijax_fast_path", os.environ.get("MINIJAX_FAST_PATH", "1"), _on_or_off)
 
 
 _records = weakref_cache()
 
 
 class SignatureCache:
-    """What the gate has ready for a function: a chain of tables, the last one first.
+    """What the fast path has ready for a function: a chain of tables, the last first.
 
     Args:
-      function: whose records they are; if the gate opens now, they are found.
+      function: whose records they are; if it is turned on now, they are found.
 
     Attributes:
       kind: the class of the function.
       head: two words, the addresses of the first table and of the surroundings.
-      warm: calls after which a function is worth the time that opening the gate takes,
-        if its arguments are few arrays.
-      refused: what is ready for calls that the gate cannot take apart.
-      arounds: the addresses of surroundings by class, once the gate is open.
+      warm: calls after which a function is worth the time that it takes to turn the
+        fast path on, if its arguments are few arrays.
+      refused: what is ready for calls that the fast path cannot take apart.
+      arounds: the addresses of surroundings by class, once the fast path is on.
     """
 
     limit, arounds, warm = 40, {}, 98
@@ -92,7 +92,7 @@ class SignatureCache:
         """Forget all records; one that is in use lives until the call is done."""
         with self._lock:
             self.head[0], self.switches = 0, config.state[0]
-            for record in self.chain:  # the gate may be in the middle of one
+            for record in self.chain:  # the fast path may be in the middle of one
                 record[CallSignature.next] = 0
             self.chain.clear()
 
@@ -103,8 +103,8 @@ class SignatureCache:
     def should_record(self, ready, leaves=0):
         """Return whether something ready should get a record; not at the first call.
 
-        As long as the gate is closed, not before the calls have taken long: there have
-        been many, or fewer with many leaves, each of which takes its time in Python.
+        As long as the fast path is off, not before the calls have taken long: there
+        have been many, or fewer with many leaves, which all take their time in Python.
         """
         count = self.seen.get(ready, 0) + 1
         if len(self.seen) > 256:
@@ -129,7 +129,7 @@ class SignatureCache:
           ready: what has run.
           leaves: of its arguments.
           make: a function of `ready` and `call` that returns the record; or None, if
-            the gate could not do what Python does.
+            the fast path could not do what Python does.
         """
         if self.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
@@ -150,15 +150,15 @@ signature_of_wrapped = property(lambda self: signature(self.__wrapped__))
 
 
 class FastPathFunction(JitFunction):
-    """A jitted function that is called through the gate, once that is open."""
+    """A jitted function that is called by the fast path, once that is on."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_fast_path",)
     __signature__ = signature_of_wrapped
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._ready = SignatureCache(self)
-        self._gate = self._ready.head
+        self._fast_path = self._ready.head
 
     def clear_cache(self):
         """Forget the programs of this function."""
@@ -189,7 +189,7 @@ class FastPathFunction(JitFunction):
 
 
 def fastpath_supported(entry, placement):
-    """Return whether the gate could do what Python does for a call.
+    """Return whether the fast path could do what Python does for a call.
 
     Args:
       entry: the `EntryPoint` of what the call runs, or None.
@@ -197,11 +197,11 @@ def fastpath_supported(entry, placement):
     """
     here = placement is not None and placement.device.platform in ("cpu", "mesh")
     evaluating = has_global_value(_current_trace) and not config.state[1]
-    return config.minijax_gate and here and entry is not None and evaluating
+    return config.minijax_fast_path and here and entry is not None and evaluating
 
 
 def fastpath_entry(ready):
-    """Return the `EntryPoint` by which the gate can run what is ready, or None.
+    """Return the `EntryPoint` by which the fast path can run what is ready, or None.
 
     No array is moved there; but beside arrays in parts one may be whole, if none is
     given up.
@@ -231,15 +231,15 @@ def put_in_order(leaves):
 
 
 class FastPathCompiled(Compiled):
-    """A compiled program that is called through the gate, once that is open."""
+    """A compiled program that is called by the fast path, once that is on."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_fast_path",)
 
     def __new__(cls, *args, **kwargs):
         """Return one whose attributes are not there yet."""
         self = super().__new__(cls)
         object.__setattr__(self, "_ready", SignatureCache(self))
-        object.__setattr__(self, "_gate", self._ready.head)
+        object.__setattr__(self, "_fast_path", self._ready.head)
         return self
 
     def __call__(self, /, *args, **kwargs):
@@ -272,7 +272,7 @@ class FastPathCompiled(Compiled):
 
 
 def try_out(door):
-    """Raise `UnknownLayout` unless a gate does for a trial what it should."""
+    """Raise `UnknownLayout` unless a fast path does for a trial what it should."""
     evaluating = has_global_value(_current_trace) and not config.state[1]
     require_layout(evaluating, "what is in force")
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
@@ -282,7 +282,7 @@ def try_out(door):
     function = FastPathFunction(abs, JitOptions())
     x = ArrayImpl(np.array(6, np.int32), aval, here)
     counts = [i64[id(obj) + ObjectOffsets.refs] for obj in (x, aval, x._buffer)]
-    function._gate[1] = around.address
+    function._fast_path[1] = around.address
     ends = avals, leaf, avals, entry, None, [here], here
     record = signature_table(around, [leaf], {}, *ends)
     function._ready.add(record)
@@ -304,7 +304,7 @@ def _unlock():
     _lock = Lock()
 
 
-if hasattr(os, "register_at_fork"):  # a new process has no thread that opens the gate
+if hasattr(os, "register_at_fork"):  # a child has no thread that turns it on
     os.register_at_fork(after_in_child=_unlock)
 
 
@@ -312,13 +312,13 @@ def enable_fastpath(kind=FastPathFunction):
     """Have machine code answer the calls of programs from now on.
 
     Args:
-      kind: the class whose calls it is about, one of `gated_kinds`.
+      kind: the class whose calls it is about, one of `fast_path_kinds`.
 
     Returns:
       The `NativeTable` of the surroundings of its calls.
 
     Raises:
-      UnknownLayout: if this Python is none that the gate knows.
+      UnknownLayout: if this Python is none that the fast path knows.
     """
     with _lock:
         if not _opened:
@@ -331,17 +331,17 @@ def enable_fastpath(kind=FastPathFunction):
 
 
 # Classes whose calls the fast path takes.
-gated_kinds = [FastPathFunction, FastPathCompiled]
+fast_path_kinds = [FastPathFunction, FastPathCompiled]
 
 
 def register_fastpath(kind):
-    """Have calls of one more class go through the gate, once it is open.
+    """Have calls of one more class go by the fast path, once it is on.
 
     Args:
       kind: a class with the one slot `_gate`, behind a class without slots.
     """
     with _lock:
-        gated_kinds.append(kind)
+        fast_path_kinds.append(kind)
         if _opened and not isinstance(_opened[0], Exception):
             arounds, door = _opened[0]
             arounds[kind] = globals_table(kind.__call__)
@@ -352,12 +352,12 @@ def _proved():
     """Return each class's `NativeTable` of surroundings and `FastPath`, or an error."""
     try:
         check_layout()
-        for kind in gated_kinds:
+        for kind in fast_path_kinds:
             require_layout(
-                slot_offset(kind, "_gate") == ObjectOffsets.gate,
-                f"the gates of {kind.__name__}",
+                slot_offset(kind, "_fast_path") == ObjectOffsets.fast_path,
+                f"the fast paths of {kind.__name__}",
             )
-        arounds = {kind: globals_table(kind.__call__) for kind in gated_kinds}
+        arounds = {kind: globals_table(kind.__call__) for kind in fast_path_kinds}
         door = FastPath()
         try_out(door)
     except (UnknownLayout, ImportError, OSError) as error:
@@ -370,7 +370,7 @@ def _install(arounds, door):
     SignatureCache.arounds = {kind: table.address for kind, table in arounds.items()}
     for records in _records.data.copy().values():
         records.head[1] = SignatureCache.arounds[records.kind]
-    for kind in gated_kinds:
+    for kind in fast_path_kinds:
         i64[id(kind) + ObjectOffsets.call] = door.address
 
 

@@ -141,7 +141,7 @@ def globals_table(in_python):
     """Return the `NativeTable` of what is the same for all functions.
 
     Args:
-      in_python: a function that is called like a method with what the gate leaves.
+      in_python: a function that is called like a method with what the fast path leaves.
     """
     functions = {
         name: function_pointer(getattr(ctypes.pythonapi, known))

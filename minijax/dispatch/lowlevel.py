@@ -500,7 +500,7 @@ ObjectOffsets.weak, ObjectOffsets.config_values = (
     slot_offset(Config, "_values"),
 )
 ObjectOffsets.weak_references = getattr(ArrayImpl, "__weakrefoffset__", 0)
-ObjectOffsets.gate = object_size(JitFunction)  # the one slot of a class derived from it
+ObjectOffsets.fast_path = object_size(JitFunction)  # the one slot of a derived class
 
 
 def check_interpreter():

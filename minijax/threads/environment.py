@@ -46,8 +46,8 @@ def _threads():
 
 
 def _calls():
-    if not config.minijax_gate:
-        return "answered by Python: minijax_gate is off"
+    if not config.minijax_fast_path:
+        return "answered by Python: minijax_fast_path is off"
     try:
         enable_fastpath()
     except UnknownLayout as error:
