@@ -5,8 +5,8 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 
 # Made from chapters/12_jit.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/12_jit_rest.md: _write, _impl, _split (621ec1a2).
-# Amended in chapters/36_replicas_rest.md: _impl (1fbd4943).
+# Amended in chapters/12_jit_rest.md: _write, _impl, _split (08c24235).
+# Amended in chapters/36_replicas_rest.md: _impl (d176233b).
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.vmap import higher_order_primitives, vmap_rules
@@ -109,7 +109,7 @@ program_sharding_hook = Hook(lambda closed, params: closed)
 
 def _impl(*args, jaxpr, name, backend=None, **params):
     device = next(requested_devices(params), None)
-    placement = device and device.committed.joint
+    placement = device and device.committed.mesh_placement
     jaxpr = program_sharding_hook.value(jaxpr, params)
     return run_program(jaxpr, args, backend, name, placement)
 
