@@ -134,14 +134,16 @@ def test_a_page_runs_on_the_package_as_the_pages_below_have_left_it(
 def test_pages_that_amend_one_another_are_read_until_none_is_left(
     tmp_path, monkeypatch
 ):
-    def grows(level, below):
-        own = f"#| export own\ndef f():\n    return {level}"
-        amended = f"#| amend floor{below}/own f\ndef f():\n    return {level}"
-        return draft(tmp_path, level, own, USE, amended, USE)
+    def text(command, level, name):
+        return f"#| {command}\ndef {name}():\n    return {level}"
 
-    own = "#| export floor1/own\ndef f():\n    return 1"
-    one = draft(tmp_path, 1, INIT, own)
-    pages = [one, grows(2, 1), grows(3, 2), grows(4, 3)]
+    def page(level):
+        below = f"amend floor{level - 1}/own f{level - 1}"
+        own = text(f"export floor{level}/own", level, f"f{level}")
+        cells = own, USE, text(below, level, f"f{level - 1}"), USE
+        return draft(tmp_path, level, *(cells if level > 1 else (INIT, own)))
+
+    pages = [*map(page, (1, 2, 3, 4))]
     export.write(export.make(pages), tmp_path / "out")
     paths = {page.floor: tmp_path / f"{page.name}.md" for page in pages}
     monkeypatch.setattr(export, "find_chapter", paths.__getitem__)
