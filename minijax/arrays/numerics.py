@@ -23,7 +23,7 @@ from minijax.arrays.devices import NO_MANUAL_AXES
 from minijax.arrays.dtypes import dtype_kind, dtype_name
 from minijax.arrays.interchange import raise_if_promise
 from minijax.core import Tracer
-from minijax.errors import StaticIntegerError
+from minijax.errors import StaticIntegerError, out_of_memory_error
 
 # What shape rules share: kinds of dtypes, axes, and refusals that name both.
 
@@ -301,6 +301,19 @@ def _nothing():
 
 
 CONCRETE = "Abstract tracer value encountered where concrete value is expected"
+
+
+def check_room(what, *shape):
+    """Raise what `out_of_memory_error` returns if there is no room for so many floats.
+
+    What is made of many numbers of Python asks first: it would take hours until it has
+    no memory left.
+    """
+    dtype = np.dtype(float)
+    try:
+        np.empty(shape, dtype)
+    except (MemoryError, ValueError) as error:
+        raise out_of_memory_error(what, shape, dtype) from error
 
 
 def canonicalize_axis(axis, ndim):

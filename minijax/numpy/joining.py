@@ -16,7 +16,12 @@ from minijax import lax
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import dim_size_along, operator_index, refuse_sharding
+from minijax.arrays.numerics import (
+    check_room,
+    dim_size_along,
+    operator_index,
+    refuse_sharding,
+)
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type
@@ -154,6 +159,9 @@ def _places(size, indices_or_sections):
             )
         return places
     sections = operator_index(indices_or_sections, "the number of pieces")
+    if sections < 1:
+        raise ValueError(f"the number of pieces must be positive, got {sections}.")
+    check_room(f"{sections} pieces", sections, 64)  # an array has some 500 bytes
     share, rest = size // sections, size % sections
     return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
 
@@ -217,6 +225,9 @@ def repeat(
     check_arraylike("repeat", a, repeats)
     if total_repeat_length is not None:
         total_repeat_length = operator_index(total_repeat_length, "total_repeat_length")
+        if total_repeat_length < 0:
+            told = f"must be nonnegative, got {total_repeat_length}."
+            raise TypeError(f"total_repeat_length of repeat {told}")
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
     a = as_array(a) if np.ndim(a) else ravel(a)
