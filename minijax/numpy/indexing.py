@@ -853,6 +853,10 @@ def segment_reduction(name, scatter, start, reduce):
         if bucket_size is None:
             out = full(shape, first, data.dtype)
             return scatter_indexed_update(out, ids, data, scatter, promises, wrap=False)
+        if ids.ndim != 1 or bucket_size < 1:
+            told = f"ids of shape {ids.shape} and buckets of {bucket_size}"
+            wanted = "ids with one axis, and buckets of at least one"
+            raise ValueError(f"{name} takes {wanted}; got {told}.")
         buckets = -(-ids.size // bucket_size)
         out = full((buckets, *shape), first, data.dtype)
         which = lax.div(lax.iota(np.int32, ids.shape[0]), np.int32(bucket_size))

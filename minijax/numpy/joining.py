@@ -176,7 +176,8 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     """
     size = dim_size_along(as_arraylike("split", ary), axis)
     if not np.ndim(indices_or_sections):
-        rest = size % operator_index(indices_or_sections, "the number of pieces")
+        sections = operator_index(indices_or_sections, "the number of pieces")
+        rest = size % sections if sections > 0 else 0
         if rest:
             raise ValueError(
                 f"array split does not result in an equal division: rest is {rest}"
@@ -275,12 +276,13 @@ def _repeat_all(a, repeats, axis):
 
 
 def _repeat_counts(size, repeats, total):
-    places = np.repeat(np.arange(size), repeats)
-    if total is not None:
-        missing = total - places.size if size else 0  # nothing has no last element
-        rest = np.full(missing if missing > 0 else 0, size - 1)
-        places = np.concatenate([places[:total], rest])
-    return np.bincount(places, minlength=size).tolist()
+    np.repeat(np.empty(size), np.minimum(repeats, 1))  # NumPy refuses what it cannot do
+    counts = np.broadcast_to(repeats, (size,)).astype(int)
+    if total is not None and size:  # nothing has no last element
+        ends = np.cumsum(np.minimum(counts, total))
+        ends = np.append(np.minimum(ends[:-1], total), total)
+        counts = np.diff(ends, prepend=0)
+    return counts.tolist()
 
 
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
