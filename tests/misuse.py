@@ -91,7 +91,7 @@ def called(name, function, told):
 
 
 def binding_faults():
-    """Return what is wrong with how functions refuse to be bound, and how many calls."""
+    """Return what is wrong with how functions refuse such calls, and how many."""
     found, met = [], 0
     for name, function in bad_values.functions():
         if not inspect.isfunction(function):

@@ -73,3 +73,25 @@ def test_a_count_for_which_there_is_no_room(name, n):
 def test_a_diagonal_far_away():
     assert jnp.triu_indices(3, k=2**70)[0].size == jnp.tril_indices(3, -(2**70))[0].size
     assert jnp.tril_indices(3, 2**70)[0].size == 9
+
+
+BEYOND = {
+    "asarray": lambda n: jnp.asarray(n),
+    "at": lambda n: V.at[0].set(n),
+    "stack": lambda n: jnp.stack([n, 1]),
+    "pad": lambda n: jnp.pad(V, 1, constant_values=n),
+    "isin": lambda n: jnp.isin(V, n),
+    "tile": lambda n: jnp.tile(n, 2),
+    "insert": lambda n: jnp.insert(V, 1, n),
+    "dynamic_index_in_dim": lambda n: lax.dynamic_index_in_dim(V, n),
+    "dynamic_slice": lambda n: lax.dynamic_slice(V, (n,), (1,)),
+    "add": lambda n: V + n,
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize("n", [2**31, 2**40, -(2**31) - 1, 10**30])
+def test_a_number_of_python_beyond_32_bits_does_not_wrap(name, n):
+    for run in (BEYOND[name], lambda n: minijax.jit(lambda: BEYOND[name](n))()):
+        with pytest.raises(OverflowError):
+            run(n)

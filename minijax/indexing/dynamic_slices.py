@@ -143,6 +143,7 @@ def from_the_end(start, size, allowed):
                 "allow_negative_indices=False"
             )
         dtype = typeof(start).dtype
+        np.asarray(int(start), dtype)  # raises if no such integer fits
         return lax.convert_element_type(start + size if start < 0 else start, dtype)
     return with_size_added(start, size) if allowed else start
 

@@ -202,10 +202,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def _lower(n, k, m):
     n, m = [operator_index(size, "a size") for size in (n, n if m is None else m)]
-    n, m = max(n, 0), max(m, 0)
+    n, m = builtins.max(n, 0), builtins.max(m, 0)
     check_room("the places of a triangle", n, m)
     k = operator_index(k, "the offset of a diagonal")
-    return np.tri(n, m, min(max(k, -n - 1), m))
+    return np.tri(n, m, builtins.min(builtins.max(k, -n - 1), m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

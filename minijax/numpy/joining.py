@@ -276,6 +276,8 @@ def _repeat_all(a, repeats, axis):
 
 
 def _repeat_counts(size, repeats, total):
+    if not np.ndim(repeats):
+        repeats = operator_index(repeats, "repeats")
     np.repeat(np.empty(size), np.minimum(repeats, 1))  # NumPy refuses what it cannot do
     counts = np.broadcast_to(repeats, (size,)).astype(int)
     if total is not None and size:  # nothing has no last element
