@@ -29,19 +29,15 @@ from minijax.errors import StaticIntegerError, out_of_memory_error
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
-FLOAT_KINDS, INEXACT_KINDS, INT_KINDS, REAL_DTYPE_KINDS, NUMBER_DTYPE_KINDS = (
-    "hf",
-    "hfc",
-    "iu",
-    "iuhf",
-    "iuhfc",
-)
-BITWISE_KINDS, ORDERED_KINDS, ANY_KINDS, COMPARABLE_KINDS = (
-    "biu",
-    "biuhf",
-    "biuhfc",
-    "biuhfcx",
-)
+FLOAT_KINDS = "hf"
+INEXACT_KINDS = "hfc"
+INT_KINDS = "iu"
+REAL_DTYPE_KINDS = "iuhf"
+NUMBER_DTYPE_KINDS = "iuhfc"
+BITWISE_KINDS = "biu"
+ORDERED_KINDS = "biuhf"
+ANY_KINDS = "biuhfc"
+COMPARABLE_KINDS = "biuhfcx"
 KIND_NAMES = {
     "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
     "f": "floating", "c": "complex", "x": "extended",
@@ -526,14 +522,10 @@ def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_free = lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)
     rhs_free = lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch, summed = (
-        sizes_of_axes(lhs.shape, lhs_batch),
-        sizes_of_axes(lhs.shape, lhs_contract),
-    )
-    rows, columns = (
-        sizes_of_axes(lhs.shape, lhs_free),
-        sizes_of_axes(rhs.shape, rhs_free),
-    )
+    batch = sizes_of_axes(lhs.shape, lhs_batch)
+    summed = sizes_of_axes(lhs.shape, lhs_contract)
+    rows = sizes_of_axes(lhs.shape, lhs_free)
+    columns = sizes_of_axes(rhs.shape, rhs_free)
     a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
     b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
     dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(a, b))

@@ -24,7 +24,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.dtypes import ExtendedDType, _on_or_off, config
-from minijax.arrays.numerics import canonicalize_axis, refuse_sharding
+from minijax.arrays.numerics import refuse_sharding
 from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
 from minijax.core import Array, Primitive, impl_rules
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
