@@ -75,6 +75,7 @@ def state():
         "making": [x for x in making if x and "unlocked" not in repr(x)],
         "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
+        "numpy": np.geterr(),
     }  # fmt: skip
 
 
