@@ -107,13 +107,13 @@ decorators: list = []
 
 
 def _decorated(value, package, name):
-    given = value
+    given = value = as_called_in(value, package, name)
     for decorator in decorators:
         value = decorator(value, package)
     own = getattr(value, "__name__", name) == name
     if own and value is not given and value.__module__ == given.__module__:
         value.__module__, value.__qualname__ = package, name  # where pickle finds it
-    return as_called_in(value, package, name)
+    return value
 
 
 _called: dict = {}  # from a function and a name to its copy under that name

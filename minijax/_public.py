@@ -154,7 +154,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.arrays.dtypes": "check_dtype",
         "minijax.arrays.interchange": "promised",
         "minijax.arrays.numerics": """
-            canonicalize_axis canonicalize_int_tuple check_kind check_rank
+            canonicalize_axis canonicalize_int_tuple check_kind check_rank check_room
             dim_size_along operator_index refuse_sharding
         """,
         "minijax.lax.reductions": "check_arraylike is_arraylike",

@@ -44,13 +44,16 @@ class Places:
 
     Args:
       wanted: the number of the place; -1 to count only.
+      folders: whose code is looked into; the package by default.
 
     Attributes:
+      files: for each place that was met, in which file it is.
       where: the place, as text; None if it was not met.
       error: what was raised, with its frames: an interactive Python keeps them as well.
     """
 
-    def __init__(self, wanted=-1):
+    def __init__(self, wanted=-1, folders=(PACKAGE,)):
+        self.folders, self.files = folders, []
         self.wanted, self.count, self.last, self.where = wanted, 0, {}, None
         self.error = None
 
@@ -58,6 +61,7 @@ class Places:
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             return  # the package keeps the signal for later
         self.count += 1
+        self.files.append(frame.f_code.co_filename)
         if self.count - 1 == self.wanted:
             code = frame.f_code
             self.where = f"{what} {code.co_filename}:{frame.f_lineno} {code.co_name}"
@@ -65,10 +69,10 @@ class Places:
 
     def trace(self, frame, event, argument):
         caller, code = frame.f_back, frame.f_code
-        ours = code.co_filename.startswith(PACKAGE)
+        ours = self.is_ours(frame)
         if caller is not None and code.co_name not in SLOTS:
             self.last.pop(caller, None)  # it is a Python function that was called
-        if not ours and (caller is None or not is_ours(caller)):
+        if not ours and (caller is None or not self.is_ours(caller)):
             return None
         self.meet(frame, "begins")
         if not ours:
@@ -91,8 +95,12 @@ class Places:
         return self.step
 
     def profile(self, frame, event, function):
-        if event == "c_return" and is_ours(frame):
+        if event == "c_return" and self.is_ours(frame):
             self.meet(frame, "in a call")
+
+    def is_ours(self, frame):
+        """Return whether a frame runs code that is looked into."""
+        return frame.f_code.co_filename.startswith(self.folders)
 
     def run(self, work):
         """Run a function; return whether it was interrupted."""
@@ -108,11 +116,6 @@ class Places:
             sys.settrace(None)
             self.last.clear()
         return False
-
-
-def is_ours(frame):
-    """Return whether a frame runs code of the package."""
-    return frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def places(work):

@@ -5,7 +5,8 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import jit, make_jaxpr, vmap
+from minijax import jit, lax, make_jaxpr, vmap
+from minijax.indexing.dynamic_slices import index_dtype, with_size_added
 from tests.indexing_cases import INDICES, MASK, USES, I, K, X
 
 INSIDE = np.array([0, -1, 2, 2, 1, -3], "int32")
@@ -94,4 +95,45 @@ def test_kinds_of_index_become_kinds_of_equation():
 def test_large_axes_have_wide_places():
     from minijax.indexing.indexer import IndexPlan
 
-    assert IndexPlan((2**31,)).dtype == np.int64 and IndexPlan((7,)).dtype == np.int32
+    assert IndexPlan((2**31,)).dtype == np.uint32 and IndexPlan((7,)).dtype == np.int32
+    with minijax.enable_x64():
+        assert IndexPlan((2**31,)).dtype == np.int64
+
+
+NARROW = {
+    "one": lambda x, i: x[i],
+    "several": lambda x, i: x[i[None]][0],
+    "beside a slice": lambda x, i: x[:, None][i, 0],
+    "at": lambda x, i: x.at[i].set(-7).argmin(),
+    "take": lambda x, i: jnp.take(x, i),
+    "take_along_axis": lambda x, i: jnp.take_along_axis(x, i[None], 0)[0],
+    "dynamic_slice": lambda x, i: lax.dynamic_slice(x, (i,), (1,))[0],
+    "dynamic_index": lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False),
+    "update": lambda x, i: lax.dynamic_update_slice(x, x[:1] - 1, (i,)).argmin(),
+    "vmap": lambda x, i: vmap(lambda i: x[i])(i[None])[0],
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("int8", 200), ("int8", 300), ("int16", 70000), ("int32", 300)]
+)
+def test_a_narrow_type_counts_from_the_end_of_a_long_axis(name, dtype, size):
+    """The size of the axis is no number of the index's type."""
+    x, i = jnp.arange(size), jnp.array(-5, dtype)
+    f = NARROW[name]
+    assert f(x, i) == jit(f)(x, i) == size - 5
+
+
+def test_places_beyond_31_bits():
+    """Without types of 64 bits they are counted in 32 bits without a sign."""
+    big = minijax.ShapeDtypeStruct((2**31 + 10,), "uint8")
+    assert with_size_added(jnp.array(-5), 2**31 + 10) == np.uint32(2**31 + 5)
+    for i in (jnp.array(-5), jnp.array([-5]), jnp.uint32(2**31 + 5)):
+        for f in (lambda x, i: x[i], lambda x, i: x.at[i].set(1)):
+            text = str(make_jaxpr(f)(big, i))
+            assert "u32" in text
+    jaxpr = make_jaxpr(lambda x: x.at[2**31 + 5].set(1))(big)
+    assert [int(c) for c in jaxpr.consts] == [2**31 + 5]
+    with pytest.raises(OverflowError, match="jax_enable_x64"):
+        index_dtype(2**32)

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import gc
+import itertools
 import os
 import random
 import signal
@@ -12,8 +13,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+import llvmlite
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
 
 import minijax
 import minijax.numpy as jnp
@@ -40,7 +43,7 @@ from minijax.sharding.manual_axes import as_replica, thread_state
 from minijax.sharding.named_sharding import _mesh_set
 from minijax.spmd.lockstep import collect_notes, current_notes
 from tests.emulated_card import emulated_gpu
-from tests.interrupts import interrupted, places
+from tests.interrupts import PACKAGE, Places, interrupted, places
 
 OTHER = {"jax_numpy_rank_promotion": "warn"}
 MESH = Mesh(np.array(minijax.devices("cpu")[:1]), ("i",))
@@ -75,6 +78,7 @@ def state():
         "making": [x for x in making if x and "unlocked" not in repr(x)],
         "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
+        "numpy": np.geterr(),
     }  # fmt: skip
 
 
@@ -380,3 +384,22 @@ def test_real_signals(seed, turns=TURNS):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > turns // 2
+
+
+def test_the_lock_of_llvm_is_left_unlocked():
+    """Frames of llvmlite count as ours: a signal may meet the lock's own methods."""
+    def fresh():
+        number = next(numbers)
+        step = minijax.jit(lambda x: jnp.sin(x) * number, backend="cpu")
+        return lambda: step(X)
+
+    numbers, lock = itertools.count(2), ffi.lib._lock._lock
+    fresh()()
+    folders = PACKAGE, os.path.dirname(llvmlite.__file__)
+    met = Places(folders=folders)
+    met.run(fresh())
+    inside = [n for n, file in enumerate(met.files) if file.startswith(folders[1])]
+    for number in inside:
+        turn = Places(number, folders)
+        turn.run(fresh())
+        assert not lock._is_owned(), turn.where

@@ -278,3 +278,17 @@ def test_gradients_of_places_in_arrays_of_64_bits_without_x64():
             np.testing.assert_array_equal(gradient, [1, 0, 0])
     assert jnp.diag(x).dtype == np.float64
     assert jnp.count_nonzero(x) == 2
+
+
+@pytest.mark.parametrize("preferred", [None, "complex64"])
+def test_a_real_factor_beside_a_complex_one_drops_imaginary_parts_in_silence(preferred):
+    """The warning is for users who cast; warnings are errors in these tests."""
+    x, y = jnp.arange(4.0).reshape(2, 2), jnp.ones((2, 2), "complex64") * (1 + 2j)
+
+    def f(x, y):
+        numbers = (((1,), (0,)), ((), ()))
+        found = lax.dot_general(x, y, numbers, preferred_element_type=preferred)
+        return found.imag.sum()
+
+    for gradient in (minijax.grad(f), minijax.jit(minijax.grad(f))):
+        np.testing.assert_array_equal(gradient(x, y), np.full((2, 2), 4.0))

@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 
+from minijax.llvm.compiler import asking
 from minijax.rematerialization.caching import all_caches
 
 
@@ -29,6 +30,10 @@ def defer_interrupts():
         signal.signal(signal.SIGINT, before)
         if waiting:
             signal.raise_signal(signal.SIGINT)
+
+
+# A lock of LLVM that stays locked would stop the other threads for ever.
+asking.value = defer_interrupts
 
 
 _held: dict = {}  # locks, by the threads that fork

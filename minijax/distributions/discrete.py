@@ -168,7 +168,8 @@ def categorical(
     refuse_sharding("categorical", out_sharding)
     key, _ = check_one_key("categorical", key)
     logits = as_arraylike("categorical", logits)
-    batch_shape = tuple(np.delete(logits.shape, axis).tolist())
+    axis = canonicalize_axis(axis, logits.ndim)
+    batch_shape = logits.shape[:axis] + logits.shape[axis + 1 :]
     shape = batch_shape if shape is None else canonicalize_sample_shape(shape)
     check_shape("categorical", shape, batch_shape)
     if not replace:

@@ -6,6 +6,7 @@ from minijax.arrays.numerics import canonicalize_axis as canonicalize_axis
 from minijax.arrays.numerics import canonicalize_int_tuple as canonicalize_int_tuple
 from minijax.arrays.numerics import check_kind as check_kind
 from minijax.arrays.numerics import check_rank as check_rank
+from minijax.arrays.numerics import check_room as check_room
 from minijax.arrays.numerics import dim_size_along as dim_size_along
 from minijax.arrays.numerics import operator_index as operator_index
 from minijax.arrays.numerics import refuse_sharding as refuse_sharding

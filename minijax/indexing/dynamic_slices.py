@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import def_shape_and_impl, typeof
-from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.dtypes import config, dtype_kind
 from minijax.arrays.numerics import (
     canonicalize_axis,
     canonicalize_int_tuple,
@@ -102,6 +102,36 @@ def_shape_and_impl(dynamic_slice_p, _slice_shape, _slice)
 def_shape_and_impl(dynamic_update_slice_p, _update_shape, _update)
 
 
+def index_dtype(size):
+    """Return the dtype in which places along an axis of some size are counted.
+
+    Raises:
+      OverflowError: if there is none, as the types of 64 bits are off.
+    """
+    if size <= np.iinfo(np.int32).max:
+        return np.dtype(np.int32)
+    if config.jax_enable_x64:
+        return INT64_DTYPE
+    if size > np.iinfo(np.uint32).max:
+        raise OverflowError(
+            f"no type of 32 bits counts the places along an axis of {size} elements: "
+            "config.update('jax_enable_x64', True) has types of 64 bits."
+        )
+    return np.dtype(np.uint32)
+
+
+def with_size_added(numbers, size):
+    """Return integers of a program with the size of the axis added to negative ones."""
+    dtype = typeof(numbers).dtype
+    if dtype_kind(dtype) != "i":
+        return numbers
+    negative = lax.lt(numbers, np.zeros((), dtype))
+    if size > np.iinfo(dtype).max:
+        dtype = index_dtype(size)
+        numbers = lax.convert_element_type(numbers, dtype)
+    return lax.select(negative, lax.add(numbers, np.asarray(size, dtype)), numbers)
+
+
 def from_the_end(start, size, allowed):
     """Return an index, with the size of the axis added if it is negative."""
     if dtype_kind(typeof(start).dtype) == "u":
@@ -113,12 +143,9 @@ def from_the_end(start, size, allowed):
                 "allow_negative_indices=False"
             )
         dtype = typeof(start).dtype
+        np.asarray(int(start), dtype)  # raises if no such integer fits
         return lax.convert_element_type(start + size if start < 0 else start, dtype)
-    if not allowed:
-        return start
-    dtype = typeof(start).dtype
-    zero, size = (np.asarray(value).astype(dtype) for value in (0, size))
-    return lax.select(lax.lt(start, zero), lax.add(start, size), start)
+    return with_size_added(start, size) if allowed else start
 
 
 def _starts(operand, starts, allowed):

@@ -18,7 +18,12 @@ from minijax.arrays.dtypes import dtype_kind
 from minijax.core import Array, Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.indexing.dimension_numbers import GatherDimensionNumbers
-from minijax.indexing.dynamic_slices import dynamic_slice
+from minijax.indexing.dynamic_slices import (
+    dynamic_slice,
+    from_the_end,
+    index_dtype,
+    with_size_added,
+)
 from minijax.numpy.array_creation import asarray
 from minijax.numpy.array_methods import slice_limits
 from minijax.numpy.operands import (
@@ -163,8 +168,11 @@ class GatherPlan:
         self.parts, self.index_shape = [], []
         self.offset_dims, self.collapsed_slice_dims, self.start_index_map = [], [], []
         self.new_axes, self.reversed_axes, self.simple = [], [], True
-        large = max(shape, default=0) > np.iinfo(np.int32).max
-        self.dtype = np.dtype(np.int64 if large else np.int32)
+
+    @property
+    def dtype(self):
+        """The dtype of places."""
+        return index_dtype(max(self.shape, default=0))
 
     @property
     def end(self):
@@ -303,12 +311,7 @@ def normalize_negative_indices(numbers, size):
     """Return integers with the size of the axis added where they are negative."""
     if isinstance(numbers, int | np.integer):
         return numbers + size if numbers < 0 else numbers
-    dtype = typeof(numbers).dtype
-    if dtype.kind == "u":
-        return numbers
-    size = np.asarray(size, dtype)
-    negative = numbers < np.zeros((), dtype)
-    return lax.select(negative, lax.add(numbers, size), numbers)
+    return with_size_added(numbers, size)
 
 
 def index_to_gather(places, shape, wrap=True):
@@ -370,6 +373,8 @@ def attempt_dynamic_slice(array, places, wrap):
     starts = [asarray(start) for start in starts]
     if len(starts) > 1:
         dtype = IndexPlan(array.shape).dtype
+        if dtype.kind == "u":
+            starts = [from_the_end(*pair, wrap) for pair in zip(starts, array.shape)]
         starts = [lax.convert_element_type(start, dtype) for start in starts]
     box = dynamic_slice(array, starts, sizes, allow_negative_indices=wrap)
     box = lax.squeeze(lax.rev(box, turned) if turned else box, dropped)

@@ -292,7 +292,7 @@ def as_literal(x):
 def computed_literal(x):
     """Return the `Literal` of a scalar that was computed, with its own type."""
     aval = typeof(x)
-    number = np.asarray(x).astype(aval.dtype)[()]
+    number = np.asarray(x, aval.dtype)[()]  # raises if no such integer fits
     is_weak = aval.weak_type and typeof(number.item()) == aval
     return Literal(number.item() if is_weak else number, aval)
 

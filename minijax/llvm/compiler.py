@@ -6,6 +6,7 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 # Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import contextlib
 import ctypes
 import functools
 
@@ -58,6 +59,22 @@ def object_code(library):
     return machine.emit_object(module)
 
 
+# The context in which LLVM is asked: on a higher floor, Ctrl-C waits for its end.
+asking = Hook(contextlib.nullcontext)
+
+
+class Engine:
+    """LLVM's engine: code in memory, which lives as long as this does."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def get_function_address(self, name):
+        """Return the address of a function of the code."""
+        with asking.value():
+            return self.engine.get_function_address(name)
+
+
 def load_object_code(code):
     """Return LLVM's engine with some machine code in memory."""
     from llvmlite import binding
@@ -67,14 +84,15 @@ def load_object_code(code):
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     (module._ptr._objects or {}).clear()  # llvmlite's cast has made it hold itself
-    return engine
+    return Engine(engine)
 
 
 def add_symbol(name, where):
     """Tell LLVM the address of a function that texts may call by its name."""
     from llvmlite import binding
 
-    binding.add_symbol(name, where)
+    with asking.value():
+        binding.add_symbol(name, where)
 
 
 # What makes the engine of a `Library`.

@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.arrays.numerics import refuse_sharding
+from minijax.arrays.numerics import canonicalize_axis, refuse_sharding
 from minijax.core import Array
 from minijax.typing import ArrayLike
 
@@ -143,7 +143,7 @@ def orthogonal(
         if 0 in shape:
             return jnp.zeros(shape, dtype)
         rest = list(shape)
-        columns = rest.pop(column_axis)
+        columns = rest.pop(canonicalize_axis(column_axis, len(rest)))
         rows = math.prod(rest)
         q = random.orthogonal(key, rows, (), dtype, columns).reshape(*rest, columns)
         return jnp.array(scale, dtype) * jnp.moveaxis(q, -1, column_axis)
@@ -188,7 +188,10 @@ def fans(shape, in_axis, out_axis, batch_axis):
             "in_axis explicitly."
         )
     axes = [[a] if isinstance(a, int) else a for a in (in_axis, out_axis, batch_axis)]
-    inputs, outputs, batch = (math.prod(shape[i] for i in some) for some in axes)
+    inputs, outputs, batch = (
+        math.prod(shape[canonicalize_axis(i, len(shape))] for i in some)
+        for some in axes
+    )
     window = math.prod(shape) / inputs / outputs / batch
     return inputs * window, outputs * window
 

@@ -19,7 +19,7 @@ from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import operator_index
+from minijax.arrays.numerics import check_room, operator_index
 from minijax.arrays.transfer import put_result_on_device
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
@@ -462,7 +462,11 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.diag_indices``.
     """
-    return (lax.iota(int, n),) * operator_index(ndim, "ndim of diag_indices")
+    ndim = operator_index(ndim, "ndim of diag_indices")
+    if ndim < 0:
+        raise ValueError(f"ndim of diag_indices must be nonnegative, got {ndim}.")
+    check_room(f"diag_indices of {ndim} axes", ndim, 64)
+    return (lax.iota(int, n),) * ndim
 
 
 def meshgrid(

@@ -16,7 +16,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, config
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import operator_index
+from minijax.arrays.numerics import check_room, operator_index
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.reductions import check_arraylike, promote_dtypes
@@ -202,7 +202,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def _lower(n, k, m):
     n, m = [operator_index(size, "a size") for size in (n, n if m is None else m)]
-    return np.tri(n, m, operator_index(k, "the offset of a diagonal"))
+    n, m = builtins.max(n, 0), builtins.max(m, 0)
+    check_room("the places of a triangle", n, m)
+    k = operator_index(k, "the offset of a diagonal")
+    return np.tri(n, m, builtins.min(builtins.max(k, -n - 1), m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

@@ -31,6 +31,7 @@ from minijax.indexing.dimension_numbers import (
     ScatterIndexInfo,
     scatter_with_combiner,
 )
+from minijax.indexing.dynamic_slices import index_dtype, with_size_added
 from minijax.indexing.gather_scatter import index_array, scatter_add_p, scatter_p
 from minijax.indexing.indexer import (
     expand_bool_indices,
@@ -276,12 +277,11 @@ tracer_methods.supersede("at", at, property(IndexUpdater))
 def indices_inside(indices, size, mode):
     """Return the indices of a `take`, and the mode of its gather."""
     if mode is None or mode == "fill":
-        fitted = where(indices < 0, indices + size, indices)
-        return fitted, GatherScatterMode.FILL_OR_DROP
+        return with_size_added(indices, size), GatherScatterMode.FILL_OR_DROP
     if mode == "wrap":
         promise = GatherScatterMode.PROMISE_IN_BOUNDS
         if array_kind(indices) in "iu" and np.iinfo(indices.dtype).max < size:
-            indices = lax.convert_element_type(indices, np.int32)
+            indices = lax.convert_element_type(indices, index_dtype(size))
         return mod(indices, literal_like(indices, size)), promise
     if mode == "clip":
         return indices, GatherScatterMode.CLIP
@@ -441,8 +441,9 @@ def take_along_axis(
     if wrap_negative_indices is None:
         wrap_negative_indices = mode != "promise_in_bounds"
     if wrap_negative_indices:
-        dtype = np.int32 if a.shape[axis] < 2**31 else np.int64
-        indices = lax.convert_element_type(indices, dtype)
+        dtype = index_dtype(a.shape[axis])
+        if dtype.kind != "u" or array_kind(indices) == "u":
+            indices = lax.convert_element_type(indices, dtype)
         indices = normalize_negative_indices(indices, a.shape[axis])
     mode = "fill" if mode is None else mode
     pairing = Pairing(a.shape, indices.shape, axis)
@@ -859,6 +860,10 @@ def segment_reduction(name, scatter, start, reduce):
         if bucket_size is None:
             out = full(shape, first, data.dtype)
             return scatter_indexed_update(out, ids, data, scatter, promises, wrap=False)
+        if ids.ndim != 1 or bucket_size < 1:
+            told = f"ids of shape {ids.shape} and buckets of {bucket_size}"
+            wanted = "ids with one axis, and buckets of at least one"
+            raise ValueError(f"{name} takes {wanted}; got {told}.")
         buckets = -(-ids.size // bucket_size)
         out = full((buckets, *shape), first, data.dtype)
         which = lax.div(lax.iota(np.int32, ids.shape[0]), np.int32(bucket_size))

@@ -16,7 +16,12 @@ from minijax import lax
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import dim_size_along, operator_index, refuse_sharding
+from minijax.arrays.numerics import (
+    check_room,
+    dim_size_along,
+    operator_index,
+    refuse_sharding,
+)
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type
@@ -154,6 +159,9 @@ def _places(size, indices_or_sections):
             )
         return places
     sections = operator_index(indices_or_sections, "the number of pieces")
+    if sections < 1:
+        raise ValueError(f"the number of pieces must be positive, got {sections}.")
+    check_room(f"{sections} pieces", sections, 64)  # an array has some 500 bytes
     share, rest = size // sections, size % sections
     return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
 
@@ -168,7 +176,8 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     """
     size = dim_size_along(as_arraylike("split", ary), axis)
     if not np.ndim(indices_or_sections):
-        rest = size % operator_index(indices_or_sections, "the number of pieces")
+        sections = operator_index(indices_or_sections, "the number of pieces")
+        rest = size % sections if sections > 0 else 0
         if rest:
             raise ValueError(
                 f"array split does not result in an equal division: rest is {rest}"
@@ -217,6 +226,9 @@ def repeat(
     check_arraylike("repeat", a, repeats)
     if total_repeat_length is not None:
         total_repeat_length = operator_index(total_repeat_length, "total_repeat_length")
+        if total_repeat_length < 0:
+            told = f"must be nonnegative, got {total_repeat_length}."
+            raise TypeError(f"total_repeat_length of repeat {told}")
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
     a = as_array(a) if np.ndim(a) else ravel(a)
@@ -264,12 +276,15 @@ def _repeat_all(a, repeats, axis):
 
 
 def _repeat_counts(size, repeats, total):
-    places = np.repeat(np.arange(size), repeats)
-    if total is not None:
-        missing = total - places.size if size else 0  # nothing has no last element
-        rest = np.full(missing if missing > 0 else 0, size - 1)
-        places = np.concatenate([places[:total], rest])
-    return np.bincount(places, minlength=size).tolist()
+    if not np.ndim(repeats):
+        repeats = operator_index(repeats, "repeats")
+    np.repeat(np.empty(size), np.minimum(repeats, 1))  # NumPy refuses what it cannot do
+    counts = np.broadcast_to(repeats, (size,)).astype(int)
+    if total is not None and size:  # nothing has no last element
+        ends = np.cumsum(np.minimum(counts, total))
+        ends = np.append(np.minimum(ends[:-1], total), total)
+        counts = np.diff(ends, prepend=0)
+    return counts.tolist()
 
 
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:

@@ -22,6 +22,7 @@ from minijax.extend.arguments import (
     check_arraylike,
     check_dtype,
     check_rank,
+    check_room,
     dim_size_along,
     operator_index,
     promised,
@@ -932,6 +933,7 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
 
 def _rising(count, m):
     """Return what divides each coefficient, of the constants first, as doubles."""
+    check_room(f"{m} constants of polyint", m, 64)
     constants, others = np.cumprod(np.maximum(np.arange(m), 1.0)), np.ones(count)
     for step in range(1, m + 1):
         others *= np.arange(step, step + count)

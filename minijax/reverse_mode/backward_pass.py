@@ -266,7 +266,10 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
 
 def with_dtype(x, dtype):
     """Return `x` in another dtype, or as it is if it has that dtype."""
-    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+    if typeof(x).dtype == dtype:
+        return x
+    [result] = lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+    return result
 
 
 def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):

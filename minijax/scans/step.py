@@ -303,11 +303,14 @@ def scan_length(xs, length=None):
       length: the number of steps, or None if `xs` tells.
 
     Raises:
-      ValueError: if the numbers of rows disagree, or nothing tells the number.
+      ValueError: if the numbers of rows disagree, nothing tells the number, or it is
+        negative.
       IndexError: if an array has no rows; it is a ValueError for a Python scalar.
       ConcretizationTypeError: if `length` is a tracer.
     """
     told = {} if length is None else {"length": concrete_integer("length", length)}
+    if told and told["length"] < 0:
+        raise ValueError(f"scan length must be nonnegative, got {told['length']}.")
     for path, x in tree_leaves_with_path(xs):
         told[f"xs{keystr(path)}"] = _count_rows(path, x)
     if not told:

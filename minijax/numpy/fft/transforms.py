@@ -642,6 +642,8 @@ def _along_axis(name, transform, x, type, n, axis, norm):
     x = jnp.moveaxis(x, axis, -1)
     if n is not None:
         n = operator_index(n, f"n of {name}")
+        if n < 0:
+            raise ValueError(f"n of {name} must be nonnegative, got {n}.")
         more = [(0, 0)] * (x.ndim - 1) + [(0, max(n - x.shape[-1], 0))]
         x = jnp.pad(x[..., :n], more)
     if not x.shape[-1]:

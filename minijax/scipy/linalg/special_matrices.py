@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.extend.arguments import check_arraylike, operator_index
+from minijax.extend.arguments import check_arraylike, check_room, operator_index
 from minijax.extend.promotion import promote_dtypes, promote_dtypes_inexact
 from minijax.numpy import vectorize
 from minijax.typing import ArrayLike
@@ -226,12 +226,19 @@ def _five_diagonals(a):
     return jnp.concatenate([b, jnp.array([0, 1], a.dtype)])[table]
 
 
+def _matrix_size(name, n):
+    """Return the size of a matrix for which there is room, as an integer."""
+    n = operator_index(n, f"n of {name}")
+    check_room(f"{name}({n})", max(n, 0), max(n, 0))
+    return n
+
+
 def hilbert(n: int) -> Array:
     """Return the matrix of ``1 / (i + j + 1)``.
 
     Reference: ``jax.scipy.linalg.hilbert``.
     """
-    places = np.arange(operator_index(n, "n of hilbert"))
+    places = np.arange(_matrix_size("hilbert", n))
     return jnp.array(1 / (places[:, None] + places + 1), float)
 
 
@@ -240,7 +247,7 @@ def invhilbert(n: int) -> Array:
 
     Reference: ``jax.scipy.linalg.invhilbert``.
     """
-    n = operator_index(n, "n of invhilbert")
+    n = _matrix_size("invhilbert", n)
     return _table(
         n,
         n,
@@ -254,15 +261,9 @@ def invhilbert(n: int) -> Array:
     )
 
 
-def _check_room(m, n):
-    """Refuse a matrix that has no place in memory before its numbers are counted."""
-    jnp.zeros((m, n))
-
-
 def _table(m: int, n: int, formula: Callable[[int, int], float]) -> Array:
-    _check_room(m, n)
     rows = [[float(formula(i, j)) for j in range(n)] for i in range(m)]
-    return jnp.array(np.array(rows).reshape(m, n), float)
+    return jnp.array(np.array(rows).reshape(len(rows), max(n, 0)), float)
 
 
 def _kind(kind):
@@ -288,7 +289,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
-    n = operator_index(n, "n of pascal")
+    n = _matrix_size("pascal", n)
     return _table(n, n, formulas[_kind(kind)]).astype("float32")
 
 
@@ -297,10 +298,9 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Reference: ``jax.scipy.linalg.invpascal``.
     """
-    n = operator_index(n, "n of invpascal")
-    _check_room(n, n)
+    n = _matrix_size("invpascal", n)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
-    x = np.array(lower, float).reshape(n, n)
+    x = np.array(lower, float).reshape(len(lower), len(lower))
     kinds = {"symmetric": x.T @ x, "lower": x, "upper": x.T}
     return jnp.array(kinds[_kind(kind)], float)
 
@@ -317,7 +317,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Reference: ``jax.scipy.linalg.helmert``.
     """
-    n = operator_index(n, "n of helmert")
+    n = _matrix_size("helmert", n)
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
 
@@ -338,10 +338,9 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
     Reference: ``jax.scipy.linalg.hadamard``.
     """
-    n = operator_index(n, "n of hadamard")
+    n = _matrix_size("hadamard", n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
-    _check_room(n, n)
     signs = [[(-1) ** (i & j).bit_count() for j in range(n)] for i in range(n)]
     return jnp.array(signs, dtype)
 
@@ -363,7 +362,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     if dtype is not None and jnp.dtype(dtype).kind != "c":
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
-    n = operator_index(n, "n of dft")
+    n = _matrix_size("dft", n)
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
-    divisor = {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
+    divisor = {None: 1, "sqrtn": math.sqrt(max(n, 0)), "n": n}[scale]
     return jnp.array(np.exp(-2j * np.pi * turns) / divisor, dtype or complex)

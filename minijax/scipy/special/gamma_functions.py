@@ -65,6 +65,14 @@ def def_special_binary(name, what, function) -> _Binary:
     return set_name_and_doc(of_arrays, name, what)
 
 
+def bind_arguments(name, signature, args, kwargs):
+    """Return arguments by their names; a TypeError names the function, too."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
 def def_special(name, what, parameters, function) -> Callable[..., Array]:
     """Return a special function of arrays, with these names of parameters."""
     names = parameters.split()
@@ -72,9 +80,8 @@ def def_special(name, what, parameters, function) -> Callable[..., Array]:
     signature = inspect.Signature([inspect.Parameter(n, kind) for n in names])
 
     def of_arrays(*args, **kwargs):
-        return function(
-            *promote_args_inexact(name, *signature.bind(*args, **kwargs).args)
-        )
+        bound = bind_arguments(name, signature, args, kwargs)
+        return function(*promote_args_inexact(name, *bound.args))
 
     of_arrays.__signature__ = signature
     return set_name_and_doc(of_arrays, name, what)

@@ -28,6 +28,7 @@ from minijax.nn import functions as normalisation
 from minijax.nn.functions import logsumexp as logsumexp
 from minijax.scipy.special.entropies import ndtr, xlogy
 from minijax.scipy.special.gamma_functions import (
+    bind_arguments,
     continued_fraction,
     def_argument_jvps,
     def_special,
@@ -77,9 +78,9 @@ def _of_floats(name, what, parameters, function):
     promoting = def_special(name, what, parameters, function)
 
     def of_arrays(*args, **kwargs):
-        operands = promote_dtypes(*args, *kwargs.values())
-        check_kind(name, "hf", [typeof(x) for x in operands])
-        return promoting(*args, **kwargs)
+        args = bind_arguments(name, promoting.__signature__, args, kwargs).args
+        check_kind(name, "hf", [typeof(x) for x in promote_dtypes(*args)])
+        return promoting(*args)
 
     of_arrays.__signature__ = promoting.__signature__
     of_arrays.__name__ = of_arrays.__qualname__ = name

@@ -26,6 +26,7 @@ from minijax.numpy import vectorize
 from minijax.scipy.special.entropies import log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
 from minijax.scipy.special.gamma_functions import (
     betaln,
+    bind_arguments,
     expit,
     gammaln,
     lower_incomplete_gamma,
@@ -135,7 +136,7 @@ def _of_arrays(name, key, formula, anchored, real):
     signature = inspect.signature(formula)
 
     def of_arrays(*args, **kwargs):
-        bound = signature.bind(*args, **kwargs)
+        bound = bind_arguments(f"{name}.{key}", signature, args, kwargs)
         bound.apply_defaults()
         x, *rest = promote_args_inexact(f"{name}.{key}", *bound.args)
         if real:
