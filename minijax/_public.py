@@ -93,7 +93,7 @@ NAMES: dict[str, dict[str, str]] = {
             TypePromotionError bfloat16 canonicalize_dtype extended finfo float0 iinfo
             issubdtype itemsize_bits result_type scalar_type_of
         """,
-        "minijax.prng.generators": "prng_key",
+        "minijax.prng.random_primitives": "prng_key",
     },
     "minijax.errors": {},
     "minijax.example_libraries": {},
@@ -129,7 +129,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.experimental.mesh_utils": {
-        "minijax.sharding.older_names": "create_device_mesh create_hybrid_device_mesh",
+        "minijax.sharding.deprecated": "create_device_mesh create_hybrid_device_mesh",
     },
     "minijax.experimental.multihost_utils": {
         "minijax.distributed.multihost": """
@@ -141,10 +141,10 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.experimental.ode.runge_kutta": "odeint",
     },
     "minijax.experimental.pjit": {
-        "minijax.sharding.older_names": "pjit",
+        "minijax.sharding.deprecated": "pjit",
     },
     "minijax.experimental.shard_map": {
-        "minijax.sharding.older_names": "shard_map",
+        "minijax.sharding.deprecated": "shard_map",
     },
     "minijax.export": {
         "minijax.stablehlo.exported": "Exported default_export_platform export",
@@ -206,7 +206,7 @@ NAMES: dict[str, dict[str, str]] = {
             scatter_max_p scatter_min_p scatter_mul_p scatter_p schur_p sort_p svd_p
             top_k_p triangular_solve_p tridiagonal_p tridiagonal_solve_p
         """,
-        "minijax.prng.generators": """
+        "minijax.prng.random_primitives": """
             random_bits_p random_fold_in_p random_seed_p random_split_p
         """,
         "minijax.scans.evaluation": "cond_p scan_p while_p",
@@ -227,7 +227,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.lax.reductions": "promote_dtypes_inexact promote_dtypes_numeric",
     },
     "minijax.extend.random": {
-        "minijax.prng.generators": """
+        "minijax.prng.random_primitives": """
             random_seed seed_with_impl threefry_2x32 threefry_prng_impl
         """,
     },
@@ -282,7 +282,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.indexing.gather_scatter": """
             gather gather_p scatter scatter_add scatter_add_p scatter_p
         """,
-        "minijax.indexing.scatter": """
+        "minijax.indexing.scatter_variants": """
             scatter_apply scatter_max scatter_max_p scatter_min scatter_min_p
             scatter_mul scatter_mul_p scatter_sub scatter_sub_p
         """,
@@ -644,7 +644,7 @@ PUBLIC: dict[str, dict[str, str]] = {
 WAITING: dict[str, str] = {
     "minijax.collectives.all_reduce": "minijax.sharding.named_sharding",
     "minijax.collectives.executors": "minijax.sharding.named_sharding",
-    "minijax.distributed.direct_runs": "minijax.sharding.named_sharding",
+    "minijax.distributed.direct_dispatch": "minijax.sharding.named_sharding",
     "minijax.distributed.latency_hiding": "minijax.sharding.named_sharding",
     "minijax.distributed.processes": "minijax.sharding.named_sharding",
     "minijax.experimental.checkify.mesh_rules": "minijax.sharding.named_sharding",
@@ -684,7 +684,7 @@ REGISTERS: list[str] = [
     "minijax.cpu_backend.profiler",
     "minijax.passes.pipeline",
     "minijax.passes.scan_reductions",
-    "minijax.elementary_functions.kernel_rules",
+    "minijax.elementary_functions.elementwise_lowering",
     "minijax.vectorization.row_schedules",
     "minijax.vectorization.schedules",
     "minijax.matmul.lowering",
@@ -693,7 +693,7 @@ REGISTERS: list[str] = [
     "minijax.threads.parallel_loops",
     "minijax.indexing.dynamic_slices",
     "minijax.indexing.gather_scatter",
-    "minijax.indexing.scatter",
+    "minijax.indexing.scatter_variants",
     "minijax.numpy.indexing",
     "minijax.sorting.radix_sort",
     "minijax.sorting.sort",
@@ -719,7 +719,7 @@ REGISTERS: list[str] = [
     "minijax.collectives.all_reduce",
     "minijax.collectives.executors",
     "minijax.distributed.processes",
-    "minijax.distributed.direct_runs",
+    "minijax.distributed.direct_dispatch",
     "minijax.distributed.latency_hiding",
     "minijax.stablehlo.backend",
 ]

@@ -20,12 +20,12 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 
 from minijax._lazy import namespace
 from minijax._registry import Operators, Registry
+from minijax.context_values import ContextValue, context_variable, current_context_value
 from minijax.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
     UnexpectedTracerError,
 )
-from minijax.extents import ContextValue, context_variable, current_context_value
 
 
 class Array(Operators):

@@ -11,4 +11,4 @@ from minijax.compat.core import issubdtype as issubdtype
 from minijax.compat.core import itemsize_bits as itemsize_bits
 from minijax.compat.core import result_type as result_type
 from minijax.compat.core import scalar_type_of as scalar_type_of
-from minijax.prng.generators import prng_key as prng_key
+from minijax.prng.random_primitives import prng_key as prng_key

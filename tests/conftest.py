@@ -83,7 +83,7 @@ def pytest_make_collect_report(collector):
 if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
     from minijax.dispatch.fastpath_functions import enable_fastpath
-    from minijax.dispatch.lowlevel import UnknownLayout
+    from minijax.dispatch.word_language import UnknownLayout
     from minijax.jitting import api
 
     if ELSEWHERE == "card":

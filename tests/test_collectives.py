@@ -26,7 +26,7 @@ from minijax import (
     vmap,
 )
 from minijax.collectives import executors as halls
-from minijax.dispatch.lowlevel import i64
+from minijax.dispatch.word_language import i64
 from minijax.sharding.shard_map import _programs
 from minijax.threads.atomics import PoolState
 from minijax.threads.pool import thread_pool

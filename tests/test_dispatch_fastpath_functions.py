@@ -28,7 +28,7 @@ from minijax.dispatch.fastpath_functions import (
     SignatureCache,
     enable_fastpath,
 )
-from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.dispatch.word_language import UnknownLayout
 from minijax.errors import JaxRuntimeError
 from minijax.jitting.arguments import DonatedArray
 

@@ -13,7 +13,7 @@ import minijax.numpy as jnp
 from minijax import core, grad, jit
 from minijax.arrays.dtypes import config
 from minijax.dispatch.fastpath_functions import FastPathCompiled, enable_fastpath
-from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.dispatch.word_language import UnknownLayout
 from minijax.jitting.arguments import DonatedArray
 from tests.test_dispatch_fastpath_functions import X, in_python, same
 

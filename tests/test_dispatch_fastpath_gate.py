@@ -16,7 +16,7 @@ from minijax.dispatch.fastpath_tables import (
     tree_node_code,
     tree_table,
 )
-from minijax.dispatch.lowlevel import UnknownLayout, i64
+from minijax.dispatch.word_language import UnknownLayout, i64
 from minijax.jitting.arguments import StaticKey
 from minijax.tree_util import tree_structure
 from tests.test_dispatch_fastpath_functions import TREES, X, same, warmed

@@ -25,6 +25,7 @@ from minijax._lazy import _at_rest, _lock
 from minijax.arrays.config import permissive_promotion, wanted
 from minijax.arrays.dtypes import config
 from minijax.autojitting.autojit import current_switches, restored_switches
+from minijax.context_values import current_context_value
 from minijax.core import (
     EvalTrace,
     _current_trace,
@@ -34,14 +35,13 @@ from minijax.core import (
 )
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
-from minijax.extents import current_context_value
 from minijax.profiler.spans import _recordings
 from minijax.rematerialization.caching import all_caches
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
 from minijax.sharding.manual_axes import as_replica, thread_state
 from minijax.sharding.named_sharding import _mesh_set
-from minijax.spmd.lockstep import collect_notes, current_notes
+from minijax.spmd.lockstep_executor import collect_notes, current_notes
 from tests.emulated_card import emulated_gpu
 from tests.interrupts import PACKAGE, Places, interrupted, places
 

@@ -233,7 +233,7 @@ def test_a_program_with_a_map_inside_runs_on_the_mesh():
 
 
 def test_replicas_and_devices_in_step_agree():
-    from minijax.spmd.lockstep import LockstepExecutor
+    from minijax.spmd.lockstep_executor import LockstepExecutor
     from minijax.spmd.partitioner import per_device_program
 
     closed = minijax.make_jaxpr(lambda v: jnp.tanh(v @ v.T).max(0))(NUMBERS)
@@ -314,7 +314,7 @@ def test_a_loop_that_talks_beside_a_map_over_another_mesh(place):
 
 
 def test_what_devices_in_step_can_run():
-    from minijax.spmd.lockstep import is_lockstep_runnable
+    from minijax.spmd.lockstep_executor import is_lockstep_runnable
 
     def jaxpr_of(f):
         return minijax.make_jaxpr(f, axis_env=[("x", 2)])(1.0).jaxpr

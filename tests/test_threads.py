@@ -15,7 +15,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
 from minijax.cpu_backend.backend import CPUProgram, emit_launch
-from minijax.dispatch.lowlevel import i64
+from minijax.dispatch.word_language import i64
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.loop_nests import interpret
 from minijax.kernels.lowering import Launch, step_kinds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
-from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.dispatch.word_language import UnknownLayout
 from minijax.threads import environment
 
 

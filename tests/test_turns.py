@@ -17,7 +17,7 @@ from minijax.collectives import executors as halls
 from minijax.collectives import executors as native_runs
 from minijax.collectives import executors as turns
 from minijax.dispatch.fastpath_functions import enable_fastpath
-from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.dispatch.word_language import UnknownLayout
 from minijax.sharding import NamedSharding
 from tests.test_collectives import mesh_programs
 

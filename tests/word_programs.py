@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minijax.dispatch.lowlevel import (
+from minijax.dispatch.word_language import (
     LowLevelLibrary,
     call_pointer,
     i64,

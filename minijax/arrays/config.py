@@ -28,8 +28,8 @@ from minijax.arrays.dtypes import (
     dtype_name,
     lattice_node,
 )
+from minijax.context_values import DerivedContextValue
 from minijax.core import EvalTrace, Trace, Tracer, _current_trace, set_current_trace
-from minijax.extents import DerivedContextValue
 from minijax.lax.reductions import check_arraylike
 
 # The switches of JAX: their defaults, and what each of them means here.

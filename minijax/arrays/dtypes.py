@@ -22,7 +22,7 @@ import numpy as np
 
 from minijax._lazy import run_registrations
 from minijax._registry import Registry
-from minijax.extents import ContextValue, context_variable, current_context_value
+from minijax.context_values import ContextValue, context_variable, current_context_value
 
 # The switches of the package.
 

@@ -26,6 +26,7 @@ from minijax.arrays.numerics import MIN_BLOCKED_ROWS
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks.callback import pure_callback_p
 from minijax.compat import core as extension
+from minijax.context_values import CallbackContext, ReentrantContext
 from minijax.core import (
     Array,
     EvalTrace,
@@ -39,7 +40,6 @@ from minijax.core import (
 )
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
 from minijax.custom_derivatives.flat_functions import callee_as_fun
-from minijax.extents import CallbackContext, ReentrantContext
 from minijax.indexing.dynamic_slices import dynamic_slice_p
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,

@@ -27,7 +27,7 @@ from minijax.batching.collectives import (
     psum_p,
     reduce_scatter_p,
 )
-from minijax.collectives.lowlevel import (
+from minijax.collectives.native_collectives import (
     NONTEMPORAL_COPY,
     bucketed_all_reduce,
     label_word,
@@ -42,7 +42,7 @@ from minijax.collectives.lowlevel import (
     team_worker_loop,
 )
 from minijax.cpu_backend.backend import intern_kernel
-from minijax.dispatch.lowlevel import LowLevelLibrary, llvm_text
+from minijax.dispatch.word_language import LowLevelLibrary, llvm_text
 from minijax.jitting.stages import nbytes
 from minijax.kernels.builder import (
     Buffer,

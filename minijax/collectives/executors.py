@@ -28,7 +28,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.dtypes import config
 from minijax.collectives.all_reduce import COLLECTIVE_STEPS, collectives_library
-from minijax.collectives.lowlevel import (
+from minijax.collectives.native_collectives import (
     ABORT_FLAG,
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -75,6 +75,7 @@ from minijax.collectives.lowlevel import (
     YIELDS,
     label_texts,
 )
+from minijax.context_values import ContextValue, context_variable, current_context_value
 from minijax.core import EvalTrace, bind_listeners, current_trace
 from minijax.cpu_backend.program_codegen import (
     EntryPoint,
@@ -95,8 +96,7 @@ from minijax.dispatch.fastpath_functions import (
 )
 from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.interrupts import defer_interrupts
-from minijax.dispatch.lowlevel import function_pointer, i64
-from minijax.extents import ContextValue, context_variable, current_context_value
+from minijax.dispatch.word_language import function_pointer, i64
 from minijax.jitting.stages import nbytes
 from minijax.kernels.lowering import Launch, LoweredProgram
 from minijax.llvm.targets import current_target

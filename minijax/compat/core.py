@@ -40,6 +40,7 @@ from minijax.batching.collectives import pmin_p as pmin_p
 from minijax.batching.collectives import ppermute_p as ppermute_p
 from minijax.batching.collectives import psum_p as psum_p
 from minijax.batching.vmap import BatchTrace
+from minijax.context_values import ContextValue
 from minijax.core import (
     EvalTrace,
     Trace,
@@ -63,7 +64,6 @@ from minijax.errors import ConcretizationTypeError
 from minijax.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
 )
-from minijax.extents import ContextValue
 from minijax.jaxprs.jaxpr import JaxprEqn, JaxprTrace, Literal, Var
 from minijax.jaxprs.jaxpr import eval_jaxpr as eval_jaxpr
 from minijax.jitting.api import clear_caches

@@ -15,9 +15,9 @@ from minijax.indexing.dynamic_slices import (
 from minijax.indexing.gather_scatter import gather_p as gather_p
 from minijax.indexing.gather_scatter import scatter_add_p as scatter_add_p
 from minijax.indexing.gather_scatter import scatter_p as scatter_p
-from minijax.indexing.scatter import scatter_max_p as scatter_max_p
-from minijax.indexing.scatter import scatter_min_p as scatter_min_p
-from minijax.indexing.scatter import scatter_mul_p as scatter_mul_p
+from minijax.indexing.scatter_variants import scatter_max_p as scatter_max_p
+from minijax.indexing.scatter_variants import scatter_min_p as scatter_min_p
+from minijax.indexing.scatter_variants import scatter_mul_p as scatter_mul_p
 from minijax.linear_algebra.factorizations import cholesky_p as cholesky_p
 from minijax.linear_algebra.factorizations import eigh_p as eigh_p
 from minijax.linear_algebra.factorizations import lu_p as lu_p

@@ -18,7 +18,7 @@ from minijax.dispatch.fastpath_tables import (
     TreeNode,
     TreeNodeKind,
 )
-from minijax.dispatch.lowlevel import (
+from minijax.dispatch.word_language import (
     ORDERED_FLAG,
     WRITEABLE_FLAG,
     LowLevelLibrary,

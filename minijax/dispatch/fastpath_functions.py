@@ -16,6 +16,7 @@ from minijax.arrays.array import ArrayImpl, ShapedArray
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import _on_or_off, config, float0
 from minijax.arrays.interchange import placement_or_none
+from minijax.context_values import has_global_value
 from minijax.core import _current_trace
 from minijax.cpu_backend.program_codegen import EntryPoint
 from minijax.dispatch.fastpath import FastPath
@@ -25,7 +26,7 @@ from minijax.dispatch.fastpath_tables import (
     globals_table,
     signature_table,
 )
-from minijax.dispatch.lowlevel import (
+from minijax.dispatch.word_language import (
     ObjectOffsets,
     UnknownLayout,
     check_layout,
@@ -34,7 +35,6 @@ from minijax.dispatch.lowlevel import (
     slot_offset,
 )
 from minijax.errors import JaxRuntimeError
-from minijax.extents import has_global_value
 from minijax.jitting.api import JitFunction, JitOptions, jit_function_class
 from minijax.jitting.arguments import StaticKey
 from minijax.jitting.stages import Compiled, StageInfo, compiled_class

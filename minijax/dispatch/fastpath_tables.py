@@ -24,7 +24,7 @@ from minijax.arrays.dtypes import (
     canonicalize_dtype,
     config,
 )
-from minijax.dispatch.lowlevel import function_pointer, i64, require_layout
+from minijax.dispatch.word_language import function_pointer, i64, require_layout
 from minijax.jitting.arguments import DonatedArray, StaticKey
 from minijax.memory.allocator import (
     HeapBlock,

@@ -24,7 +24,7 @@ from minijax.collectives.all_reduce import (
     emit_bucketed_all_reduce,
     emit_fallible_call,
 )
-from minijax.collectives.lowlevel import label_word
+from minijax.collectives.native_collectives import label_word
 from minijax.cpu_backend.program_codegen import step_passes
 from minijax.distributed.processes import LinkModel, allreduce, permute_ranks, world
 from minijax.jitting.stages import nbytes

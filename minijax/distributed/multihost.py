@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.transfer import process_count, process_index
-from minijax.distributed.direct_runs import local_shard
+from minijax.distributed.direct_dispatch import local_shard
 from minijax.distributed.processes import allgather, check_ranks_agree, current_world
 from minijax.jitting.api import jit
 from minijax.pytrees.tree_util import tree_flatten, tree_map

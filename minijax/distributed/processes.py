@@ -45,7 +45,7 @@ from minijax.sharding.manual_axes import replica_group
 from minijax.sharding.named_sharding import gather_global
 from minijax.sharding.replicas import ReplicaRun, collective_kinds
 from minijax.sharding.shard_map import replica_run_factory
-from minijax.spmd.lockstep import agreement, cross_process_collective
+from minijax.spmd.lockstep_executor import agreement, cross_process_collective
 
 # Collectives among processes: five exchanges, by MPI.
 

@@ -39,7 +39,7 @@ from minijax.indexing.indexer import (
     normalize_negative_indices,
     parse_index,
 )
-from minijax.indexing.scatter import (
+from minijax.indexing.scatter_variants import (
     scatter_apply,
     scatter_max,
     scatter_max_p,

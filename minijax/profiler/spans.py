@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from minijax.context_values import CallbackContext, context_variable
 from minijax.core import EvalTrace, bind_listeners
-from minijax.extents import CallbackContext, context_variable
 
 _LIMIT = 1_000_000  # spans in a file; JAX's has as many
 

@@ -36,9 +36,9 @@ from minijax.batching.collectives import (
     unbound_axis_error,
 )
 from minijax.batching.vmap import vmap_rules
+from minijax.context_values import ContextValue, context_variable, current_context_value
 from minijax.control_flow.while_loops import while_p, while_shape_rule
 from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
-from minijax.extents import ContextValue, context_variable, current_context_value
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp, tangent_canonicalizers
 from minijax.jaxprs.jaxpr import AxisEnvTrace, jaxpr_as_fun
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules

@@ -20,8 +20,8 @@ from minijax.arrays.array import ArrayImpl
 from minijax.arrays.devices import Device, Placement, Sharding
 from minijax.arrays.devices import devices as devices_of
 from minijax.arrays.dtypes import Override, config
+from minijax.context_values import ReentrantContext
 from minijax.core import EvalTrace, current_trace
-from minijax.extents import ReentrantContext
 from minijax.jaxprs.types import Hook
 from minijax.rematerialization.caching import memoize
 from minijax.sharding.manual_axes import mesh_context

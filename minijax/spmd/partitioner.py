@@ -25,7 +25,11 @@ from minijax.jitting.primitive import program_sharding_hook
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
 from minijax.sharding.named_sharding import NamedSharding, entry_axes, get_mesh
-from minijax.spmd.lockstep import collect_notes, note_all_gather, set_current_eqn
+from minijax.spmd.lockstep_executor import (
+    collect_notes,
+    note_all_gather,
+    set_current_eqn,
+)
 
 
 class ShardedValue(NamedTuple):

@@ -44,7 +44,7 @@ from minijax.sharding.named_sharding import NamedSharding as NamedSharding
 from minijax.sharding.named_sharding import set_mesh as set_mesh
 from minijax.sharding.shard_map import MeshProgram, mesh_program, native_entries
 from minijax.sharding.visualization import inspect_sharding_p
-from minijax.spmd.lockstep import (
+from minijax.spmd.lockstep_executor import (
     LockstepExecutor,
     collect_notes,
     computation_mesh,

@@ -31,7 +31,7 @@ from minijax.sharding.named_sharding import (
     spec_dims,
 )
 from minijax.sharding.pmap import shard_map_p
-from minijax.spmd.lockstep import current_notes
+from minijax.spmd.lockstep_executor import current_notes
 from minijax.spmd.partitioner import (
     ShardedValue,
     _reshard_to,

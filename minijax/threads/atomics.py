@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from minijax.arrays.dtypes import config
-from minijax.dispatch.lowlevel import INTRINSICS, call_pointer, i64
+from minijax.dispatch.word_language import INTRINSICS, call_pointer, i64
 from minijax.llvm.instructions import FunctionBuilder, declaration
 
 # Operations on words that several threads see at once.

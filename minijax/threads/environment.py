@@ -19,7 +19,7 @@ from minijax.arrays.devices import devices
 from minijax.arrays.dtypes import config
 from minijax.dispatch.compilation_cache import list_cache_entries, open_cache_folder
 from minijax.dispatch.fastpath_functions import enable_fastpath
-from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.dispatch.word_language import UnknownLayout
 from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
 from minijax.threads.atomics import available_cores

@@ -16,7 +16,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import config
 from minijax.dispatch.interrupts import defer_interrupts
-from minijax.dispatch.lowlevel import (
+from minijax.dispatch.word_language import (
     LowLevelLibrary,
     call_pointer,
     function_pointer,

@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.sharding.older_names import pjit as pjit
+from minijax.sharding.deprecated import pjit as pjit

@@ -1,3 +1,3 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.sharding.older_names import shard_map as shard_map
+from minijax.sharding.deprecated import shard_map as shard_map

@@ -142,10 +142,10 @@ from minijax.compat.library_primitives import top_k_p as top_k_p
 from minijax.compat.library_primitives import triangular_solve_p as triangular_solve_p
 from minijax.compat.library_primitives import tridiagonal_p as tridiagonal_p
 from minijax.compat.library_primitives import tridiagonal_solve_p as tridiagonal_solve_p
-from minijax.prng.generators import random_bits_p as random_bits_p
-from minijax.prng.generators import random_fold_in_p as random_fold_in_p
-from minijax.prng.generators import random_seed_p as random_seed_p
-from minijax.prng.generators import random_split_p as random_split_p
+from minijax.prng.random_primitives import random_bits_p as random_bits_p
+from minijax.prng.random_primitives import random_fold_in_p as random_fold_in_p
+from minijax.prng.random_primitives import random_seed_p as random_seed_p
+from minijax.prng.random_primitives import random_split_p as random_split_p
 from minijax.scans.evaluation import cond_p as cond_p
 from minijax.scans.evaluation import scan_p as scan_p
 from minijax.scans.evaluation import while_p as while_p

@@ -23,7 +23,7 @@ from minijax.collectives.all_reduce import (
     Collective,
 )
 from minijax.collectives.executors import pooled_array
-from minijax.collectives.lowlevel import (
+from minijax.collectives.native_collectives import (
     KIND_MASK,
     OTHER_PROCESS_FLAG,
     ROW_BYTES,
@@ -36,7 +36,7 @@ from minijax.cpu_backend.program_codegen import (
     data_pointer,
     pointer_table,
 )
-from minijax.dispatch.lowlevel import i64
+from minijax.dispatch.word_language import i64
 from minijax.distributed.latency_hiding import AllReduceDone, AllReduceStart
 from minijax.distributed.processes import (
     CrossProcessRendezvous,

@@ -5,7 +5,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.indexing import scatter as scatters
+from minijax.indexing import scatter_variants as scatters
 
 SINGLE = lax.ScatterDimensionNumbers((), (0,), (0,))
 X = np.array([4.0, -1.0, 2.0, 8.0], np.float32)

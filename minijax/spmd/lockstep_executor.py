@@ -20,7 +20,11 @@ from minijax.batching.collectives import (
     pmin_p,
     psum_p,
 )
-from minijax.extents import DerivedContextValue, context_variable, current_context_value
+from minijax.context_values import (
+    DerivedContextValue,
+    context_variable,
+    current_context_value,
+)
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal, make_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook, struct_of

@@ -8,7 +8,7 @@ import minijax
 from minijax import jit, lax
 from minijax import numpy as jnp
 from minijax.arrays.numerics import DIGAMMA_RATIONAL, DIGAMMA_ROOT
-from minijax.elementary_functions.kernel_rules import ERF_INV_MIDDLE
+from minijax.elementary_functions.elementwise_lowering import ERF_INV_MIDDLE
 from minijax.elementary_functions.real_functions import minimax_fit
 from minijax.kernels.lowering import Evaluate, kernel_rules, lower
 from tests.function_cases import DTYPES, F32, patterns, ulps

@@ -13,7 +13,7 @@ References: non-temporal stores, in the LLVM Language Reference,, ``MOVNTDQ``.
 import zlib
 
 from minijax.cpu_backend.program_codegen import MEMCPY
-from minijax.dispatch.lowlevel import alloca, call_pointer, i64
+from minijax.dispatch.word_language import alloca, call_pointer, i64
 from minijax.threads.atomics import (
     PoolState,
     atomic_exchange,

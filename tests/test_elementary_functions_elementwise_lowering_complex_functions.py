@@ -8,7 +8,7 @@ import pytest
 import minijax
 from minijax import jit, lax
 from minijax import numpy as jnp
-from minijax.elementary_functions.kernel_rules import EXP_IS_FINITE
+from minijax.elementary_functions.elementwise_lowering import EXP_IS_FINITE
 from minijax.kernels.builder import complex_rules
 from minijax.kernels.lowering import Evaluate, lower
 from tests.commands import some

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from minijax.arrays.array import ArrayImpl, ShapedArray
-from minijax.dispatch import lowlevel as object_layout
+from minijax.dispatch import word_language as object_layout
 from minijax.dispatch.fastpath_functions import FastPathFunction
-from minijax.dispatch.lowlevel import UnknownLayout, check_layout, i64, slot_offset
+from minijax.dispatch.word_language import UnknownLayout, check_layout, i64, slot_offset
 from minijax.jitting.api import JitOptions
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minijax.dispatch.lowlevel import (
+from minijax.dispatch.word_language import (
     LowLevelLibrary,
     alloca,
     call_pointer,
