@@ -388,7 +388,7 @@ def eye(
     check_offset("eye", k, ValueError)
     N, M = canonicalize_shape((N, N if M is None else M))
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
-        k = int(np.clip(k, *canonicalize_shape((-N, M))))
+        k = max(-N, min(int(k), M))
     return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
 
 

@@ -271,7 +271,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
         raise TypeError("Expected an input array of integer or boolean data type")
     weights = _weights_of_bits(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (a, axis)
-    rows = swapaxes(a != 0, axis, -1)
+    rows = swapaxes(a.astype(bool), axis, -1)
     rows = pad(rows, [(0, 0)] * (a.ndim - 1) + [(0, -rows.shape[-1] % 8)])
     rows = reshape(rows, (*rows.shape[:-1], rows.shape[-1] // 8, 8))
     packed = _sum(where(rows, weights, np.uint8(0)), -1, dtype=np.uint8)

@@ -825,8 +825,8 @@ def dot_bool_to_mul(sweep, eqn):
     free = [*map(lhs_free_axes, ranks, contracting, batch)]
     rows, columns = map(sizes_of_axes, shapes, free)
     summed = sizes_of_axes(shapes[0], contracting[0])
-    dtypes = [x.aval.dtype for x in found]
-    if not choose_in_contraction(*dtypes, rows, columns, summed):
+    one, other = [x.aval.dtype for x in found]
+    if not choose_in_contraction(one, other, rows, columns, summed):
         return None
     product = result.aval.update(shape=(*result.aval.shape, *summed), weak_type=False)
     first, last, end = len(batch[0]), len(result.aval.shape), len(product.shape)

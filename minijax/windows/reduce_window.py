@@ -320,14 +320,14 @@ def reduce_window(
     if isinstance(padding, str):
         wide_window = [*map(dilate_dim, sizes, gaps)]
         padding = padtype_to_pads(avals[0].shape, wide_window, strides, padding)
-    padding = tuple(canonicalize_int_tuple((low, high)) for low, high in padding)
-    if len(padding) != len(sizes) == avals[0].ndim:
+    pads = tuple([canonicalize_int_tuple((low, high)) for low, high in padding])
+    if len(pads) != len(sizes) == avals[0].ndim:
         raise ValueError(
             f"reduce_window needs a pair of pads for each of {len(sizes)} axes, got "
-            f"{padding}."
+            f"{pads}."
         )
     base = int_tuple_or_default(base_dilation, ones)
-    params = window_params(Window(sizes, strides, padding, base, gaps))
+    params = window_params(Window(sizes, strides, pads, base, gaps))
     known = _known_fold(computation, avals, inits)
     if known:
         return tree_unflatten(tree, known.bind(operands[0], **params))

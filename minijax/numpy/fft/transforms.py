@@ -441,10 +441,10 @@ def fftfreq(
     Reference: ``jax.numpy.fft.fftfreq``.
     """
     n = operator_index(int(n) if isinstance(n, float) else n, "n of fftfreq")
-    half, dtype = n // 2, canonicalize_dtype(float if dtype is None else dtype)
-    computed = to_inexact_dtype(dtype)
+    half, given = n // 2, canonicalize_dtype(float if dtype is None else dtype)
+    computed = to_inexact_dtype(given)
     whole = _frequencies("fftfreq", -half, n - half, n, d, computed, device)
-    return jnp.roll(whole, -half).astype(dtype)
+    return jnp.roll(whole, -half).astype(given)
 
 
 def rfftfreq(
