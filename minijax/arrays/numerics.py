@@ -329,7 +329,7 @@ def check_rank(name: str, least: int, *arrays: Any) -> None:
             )
 
 
-def canonicalize_int_tuple(numbers: Any, what: str = "Parameters") -> tuple[int, ...]:
+def canonicalize_int_tuple(numbers: Any, what: str = "Parameters") -> tuple:
     """Return a parameter: a tuple of Python ints.
 
     Args:
