@@ -152,9 +152,9 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.extend": {},
     "minijax.extend.arguments": {
         "minijax.arrays.dtypes": "check_dtype",
-        "minijax.arrays.interchange": "promised",
+        "minijax.arrays.interchange": "check_room promised",
         "minijax.arrays.numerics": """
-            canonicalize_axis canonicalize_int_tuple check_kind check_rank check_room
+            canonicalize_axis canonicalize_int_tuple check_kind check_rank
             dim_size_along operator_index refuse_sharding
         """,
         "minijax.lax.reductions": "check_arraylike is_arraylike",

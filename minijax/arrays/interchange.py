@@ -24,6 +24,7 @@ from minijax.arrays.dtypes import (
     short_dtype_name,
 )
 from minijax.core import Array, tracer_methods
+from minijax.errors import out_of_memory_error
 
 DLPACK_UINT16, BFLOAT = (
     (1, 16, 1),
@@ -180,6 +181,23 @@ def raise_if_promise(x):
             "supported. To avoid this error, either explicitly convert your object "
             "using jax.numpy.array(), or register your object as a pytree."
         )
+
+
+def check_room(what: str, *shape: int) -> None:
+    """Raise what `out_of_memory_error` returns if there is no room for so many floats.
+
+    Args:
+      what: what the numbers are for.
+      shape: how many there are along each axis.
+
+    Raises:
+      JaxRuntimeError: if there is no room.
+    """
+    dtype = np.dtype(float)
+    try:
+        np.empty(shape, dtype)
+    except (MemoryError, ValueError) as error:
+        raise out_of_memory_error(what, shape, dtype) from error
 
 
 NO_NUMBERS = (

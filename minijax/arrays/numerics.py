@@ -24,7 +24,7 @@ from minijax.arrays.devices import NO_MANUAL_AXES
 from minijax.arrays.dtypes import dtype_kind, dtype_name
 from minijax.arrays.interchange import raise_if_promise
 from minijax.core import Tracer
-from minijax.errors import StaticIntegerError, out_of_memory_error
+from minijax.errors import StaticIntegerError
 
 # What shape rules share: kinds of dtypes, axes, and refusals that name both.
 
@@ -300,26 +300,6 @@ def _nothing():
 CONCRETE = "Abstract tracer value encountered where concrete value is expected"
 
 
-def check_room(what: str, *shape: int) -> None:
-    """Raise what `out_of_memory_error` returns if there is no room for so many floats.
-
-    What is made of many numbers of Python asks first: it would take hours until it has
-    no memory left.
-
-    Args:
-      what: what the numbers are for.
-      shape: how many there are along each axis.
-
-    Raises:
-      JaxRuntimeError: if there is no room.
-    """
-    dtype = np.dtype(float)
-    try:
-        np.empty(shape, dtype)
-    except (MemoryError, ValueError) as error:
-        raise out_of_memory_error(what, shape, dtype) from error
-
-
 def canonicalize_axis(axis: Any, ndim: int) -> int:
     """Return `axis` counted from the front.
 
@@ -349,7 +329,7 @@ def check_rank(name: str, least: int, *arrays: Any) -> None:
             )
 
 
-def canonicalize_int_tuple(numbers: Any, what: str = "Parameters") -> tuple[int, ...]:
+def canonicalize_int_tuple(numbers: Any, what: str = "Parameters") -> tuple:
     """Return a parameter: a tuple of Python ints.
 
     Args:

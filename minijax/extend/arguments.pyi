@@ -1,12 +1,12 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 from minijax.arrays.dtypes import check_dtype as check_dtype
+from minijax.arrays.interchange import check_room as check_room
 from minijax.arrays.interchange import promised as promised
 from minijax.arrays.numerics import canonicalize_axis as canonicalize_axis
 from minijax.arrays.numerics import canonicalize_int_tuple as canonicalize_int_tuple
 from minijax.arrays.numerics import check_kind as check_kind
 from minijax.arrays.numerics import check_rank as check_rank
-from minijax.arrays.numerics import check_room as check_room
 from minijax.arrays.numerics import dim_size_along as dim_size_along
 from minijax.arrays.numerics import operator_index as operator_index
 from minijax.arrays.numerics import refuse_sharding as refuse_sharding

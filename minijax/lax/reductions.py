@@ -441,7 +441,7 @@ def as_array_operand(x):
     return x if isinstance(x, Array) else as_array_impl(x)
 
 
-def to_inexact_dtype(dtype: np.dtype) -> np.dtype:
+def to_inexact_dtype(dtype: Any) -> np.dtype:
     """Return the float dtype in which functions of integers of a dtype are computed."""
     if is_inexact(dtype):
         return dtype

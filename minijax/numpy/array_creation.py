@@ -18,8 +18,8 @@ from minijax import lax
 from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
-from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import check_room, operator_index
+from minijax.arrays.interchange import check_room, promised
+from minijax.arrays.numerics import operator_index
 from minijax.arrays.transfer import put_result_on_device
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
@@ -388,7 +388,7 @@ def eye(
     check_offset("eye", k, ValueError)
     N, M = canonicalize_shape((N, N if M is None else M))
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
-        k = max(-N, min(int(k), M))
+        k = builtins.max(-N, builtins.min(int(k), M))
     return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, config
-from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import check_room, operator_index
+from minijax.arrays.interchange import check_room, promised
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.reductions import check_arraylike, promote_dtypes

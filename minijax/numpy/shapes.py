@@ -26,14 +26,14 @@ from minijax.numpy.operands import as_array, broadcast_to_shape
 from minijax.typing import ArrayLike
 
 
-def as_arraylike(name: str, x: Any) -> Array:
+def as_arraylike(name: str, x: Any) -> Any:
     """Return `x` as an array, or raise a TypeError that names the function."""
     x = promised(x)
     check_arraylike(name, x)
     return as_array(x)
 
 
-def canonicalize_shape(shape: Any) -> tuple[int, ...]:
+def canonicalize_shape(shape: Any) -> tuple:
     """Return a shape, given as an integer or a sequence of integers, as a tuple.
 
     Raises:

@@ -110,7 +110,7 @@ STABLEHLO_OPS = {
     "is_finite": "is_finite", "real": "real", "imag": "imag", "complex": "complex",
     "shift_left": "shift_left", "shift_right_logical": "shift_right_logical",
     "shift_right_arithmetic": "shift_right_arithmetic",
-    "clz": "clz_impl", "population_count": "popcnt", "clamp": "clamp",
+    "clz": "count_leading_zeros", "population_count": "popcnt", "clamp": "clamp",
     "eq": "compare EQ,", "ne": "compare NE,", "lt": "compare LT,",
     "le": "compare LE,", "gt": "compare GT,", "ge": "compare GE,",
 }  # fmt: skip
