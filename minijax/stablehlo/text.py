@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.array import ShapedArray
-from minijax.arrays.dtypes import float0
+from minijax.arrays.dtypes import dtype_kind, float0
 
 MLIR_ELEMENT_TYPES = {
     "bool": "i1", "bfloat16": "bf16", float0.name: "i1",
@@ -32,7 +32,7 @@ def tensor_type(aval):
 
 
 def _is_key(dtype):
-    return bool(dtype.fields) and dtype != float0
+    return dtype_kind(dtype) == "x"
 
 
 def decimal(x):
