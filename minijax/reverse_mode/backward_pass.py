@@ -264,6 +264,8 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
 
 def with_dtype(x, dtype):
     """Return `x` in another dtype, or as it is if it has that dtype."""
+    if typeof(x).dtype.kind == "c" and dtype.kind != "c":
+        x = lax.real(x)
     return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
 
 
