@@ -4,8 +4,8 @@
 
 Of each function all floats of an interval are computed as the interpreter does, which
 rounds products and sums separately, and compared with double precision; the worst is
-computed once more with 60 digits. Takes one to seven minutes for each of them. What it has
-found is written below, and a test computes it again.
+computed once more with 60 digits. Takes one to seven minutes for each of them.
+What it has found is written below, and a test computes it again.
 """
 
 import math
