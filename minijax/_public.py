@@ -212,7 +212,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.scans.evaluation": "cond_p scan_p while_p",
     },
     "minijax.extend.dtypes": {
-        "minijax.arrays.dtypes": "dtype_name is_inexact",
+        "minijax.arrays.dtypes": "dtype_kind dtype_name is_inexact",
         "minijax.arrays.numerics": "complex_dtype_of real_dtype_of",
         "minijax.lax.reductions": "max_of_dtype min_of_dtype to_inexact_dtype",
     },

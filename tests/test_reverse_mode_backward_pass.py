@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.array import typeof
@@ -340,3 +341,11 @@ def test_the_cotangent_of_a_copy_is_a_copy():
     _, pullback = vjp(lambda x: jnp.array(x, copy=True), jnp.arange(3.0))
     [found] = pullback(ct)
     assert found is not ct and found.tolist() == ct.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_real_factor_of_a_complex_product():
+    """Its cotangent is the real part of what comes back, and NumPy says nothing."""
+    x, y = jnp.arange(5, dtype="float32"), jnp.arange(5, dtype="complex64")
+    slope = minijax.jacobian(lambda x, y: lax.dot(x, y).real)(x, y)
+    assert slope.tolist() == [0, 1, 2, 3, 4]

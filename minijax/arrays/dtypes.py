@@ -319,7 +319,8 @@ class extended(np.void):  # type: ignore[misc]  # as np.record is one
 class ExtendedDType:
     """A dtype of what is no number. It is written by its name, and not as NumPy would.
 
-    It equals the dtype of its buffers, and NumPy takes the one for the other.
+    It equals the dtype of its buffers, and NumPy takes the one for the other. It has
+    no kind and no fields, which would be those of the buffers.
 
     Args:
       name: string.
@@ -328,11 +329,11 @@ class ExtendedDType:
 
     __slots__ = ("dtype", "name")
 
+    itemsize = property(lambda self: self.dtype.itemsize)
+    type = property(lambda self: self.dtype.type)
+
     def __init__(self, name, dtype):
         self.name, self.dtype = name, dtype
-
-    def __getattr__(self, name):
-        return getattr(self.dtype, name)
 
     def __eq__(self, other):
         return self.dtype == other
@@ -365,7 +366,7 @@ KIND_OF_DTYPE = {
 }
 
 
-def dtype_kind(dtype):
+def dtype_kind(dtype: Any) -> str:
     """Return one letter: bool, integer, unsigned, half, float, complex; x; or "0".
 
     The letter of extended dtypes is "x".

@@ -330,7 +330,7 @@ def _on_default_device(kind, numbers, aval):
 def repr_of_array(buffer, aval):
     """Return ``Array([1., 2.], dtype=float32)``, as JAX writes it."""
     if aval.dtype in EXTENDED_DTYPES:
-        words = buffer[aval.dtype.names[0]]
+        words = buffer[buffer.dtype.names[0]]
         return (
             f"Array({aval.shape}, dtype={dtype_name(aval.dtype)}) overlaying:\n{words}"
         )

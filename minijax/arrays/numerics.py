@@ -428,7 +428,7 @@ def convert_impl(xp, x, new_dtype, weak_type=False):
 
 def check_convertible(dtype, new_dtype, name="convert_element_type"):
     """Return `new_dtype`; raise a ValueError if just one is a type of numbers."""
-    if (dtype.names or new_dtype.names) and dtype != new_dtype:
+    if {dtype_kind(dtype), dtype_kind(new_dtype)} & {"x", "0"} and dtype != new_dtype:
         raise ValueError(
             f"Cannot {name} from {dtype_name(dtype)} to {dtype_name(new_dtype)}: only "
             "one of them is a type of numbers. Keys are read by "
@@ -439,7 +439,7 @@ def check_convertible(dtype, new_dtype, name="convert_element_type"):
 
 def warn_complex_to_real(dtype, new_dtype):
     """Warn if a conversion drops imaginary parts."""
-    if dtype.kind == "c" and new_dtype.kind != "c":
+    if dtype_kind(dtype) == "c" and dtype_kind(new_dtype) != "c":
         message = "Casting complex values to real discards the imaginary part"
         warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=4)
 

@@ -26,6 +26,7 @@ from minijax.arrays.array import (
 )
 from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
+    dtype_kind,
     dtype_name,
     dtype_of_lattice_node,
     is_canonical_dtype,
@@ -563,10 +564,10 @@ def scalar_predicate(pred):
             "choose element by element there is jnp.where; to ask whether all or any "
             "hold, jnp.all and jnp.any."
         )
-    if aval.dtype.kind not in "biuf":
+    if dtype_kind(aval.dtype) == "x" or aval.dtype.kind not in "biuf":
         name = dtype_name(aval.dtype)
         raise TypeError(f"cond: no predicate is of dtype {name}: compare it.")
-    return pred if aval.dtype.kind == "b" else pred != 0
+    return pred if dtype_kind(aval.dtype) == "b" else pred != 0
 
 
 def is_concrete(x):

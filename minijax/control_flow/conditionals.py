@@ -16,7 +16,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules, typeof
-from minijax.arrays.dtypes import config
+from minijax.arrays.dtypes import config, dtype_kind
 from minijax.batching.vmap import (
     batch_dim_to_front,
     higher_order_primitives,
@@ -158,7 +158,7 @@ def switch(
         raise TypeError("switch: the branches must be a sequence of callables.")
     operands = operands_or_keyword("switch", operands, operand)
     aval = typeof(index)
-    if aval.shape or aval.dtype.kind not in "iu":
+    if aval.shape or dtype_kind(aval.dtype) not in "iu":
         raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")
     if len(branches) < 2:
         return _only(branches)(*operands)

@@ -12,6 +12,7 @@ from types import FunctionType
 
 from minijax import errors
 from minijax._lazy import decorators
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.interchange import BufferInterop
 from minijax.core import Tracer, check_leaked_tracers, tracer_methods
 from minijax.diagnostics.source_info import (
@@ -117,7 +118,7 @@ def remedy_for(error):
 def missing(scene):
     """Return the tracer whose number was asked for, most likely, or None."""
     tracers = [x for x in scene.operands if isinstance(x, Tracer)]
-    whole = [x for x in tracers if not x.shape and x.dtype.kind in "bi"]
+    whole = [x for x in tracers if not x.shape and dtype_kind(x.dtype) in "bi"]
     return next(iter(whole + tracers), None)
 
 
@@ -143,7 +144,7 @@ def static_advice(tracer):
     positions = ancestor_argument_positions(tracer.variable, trace.invars, trace.eqns)
     scalars = [i for i in positions if not trace.invars[i].aval.shape]
     found = {re.split(r"\W", trace.origin.argument_names()[i])[0] for i in scalars}
-    whole = [i for i in scalars if trace.invars[i].aval.dtype.kind in "bi"]
+    whole = [i for i in scalars if dtype_kind(trace.invars[i].aval.dtype) in "bi"]
     if not whole or len(scalars) < len(positions):
         return ""
     advice = as_static(trace.origin.argument_names.__self__, sorted(found))

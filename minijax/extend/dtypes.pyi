@@ -1,5 +1,6 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
+from minijax.arrays.dtypes import dtype_kind as dtype_kind
 from minijax.arrays.dtypes import dtype_name as dtype_name
 from minijax.arrays.dtypes import is_inexact as is_inexact
 from minijax.arrays.numerics import complex_dtype_of as complex_dtype_of

@@ -113,14 +113,14 @@ def default_fill_value(dtype, given=None):
     if kind in "iu":
         info = np.iinfo(dtype)
         return int(info.min if kind == "i" else info.max)
-    if dtype.fields:
+    if dtype_kind(dtype) in "x0":
         return np.iinfo(np.uint32).max
     raise ValueError(f"Unsupported dtype for gather fill_value {dtype}")
 
 
 def fill_value_in_dtype(dtype, value):
     """Return a fill value as a number of a dtype; of keys, all bits are set."""
-    if dtype.fields:
+    if dtype_kind(dtype) in "x0":
         return np.full(dtype.itemsize, 255, np.uint8).view(dtype)[0]
     return np.asarray(value).astype(dtype)[()]
 

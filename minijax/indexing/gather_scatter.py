@@ -22,6 +22,7 @@ from minijax.arrays.array import (
     def_shape_and_impl,
     typeof,
 )
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import canonicalize_int_tuple
 from minijax.batching.vmap import batch_dim_to_front, vmap, vmap_rules
 from minijax.core import Array, EvalTrace, Primitive, set_current_trace, tracer_methods
@@ -370,7 +371,7 @@ def _lower_gather(lowering, eqn, x, indices):
     if 0 in shape:
         raise UnsupportedKernel("there is nothing to gather")
     fills = mode is GatherScatterMode.FILL_OR_DROP
-    if fills and x.dtype.fields:
+    if fills and dtype_kind(x.dtype) in "x0":
         raise UnsupportedKernel("there is no number that a key is filled with")
     k, x = KernelBuilder("gather", shape), materialize_view(lowering, x)
     sizes = eqn.params["slice_sizes"]

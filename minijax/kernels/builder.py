@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.arrays.dtypes import short_dtype_name
+from minijax.arrays.dtypes import dtype_kind, short_dtype_name
 from minijax.arrays.numerics import (
     complex_divide_parts,
     complex_dtype_of,
@@ -492,7 +492,7 @@ class KernelBuilder(NodeBuilder):
             if terms:
                 raise UnsupportedKernel("computed places of an array without memory")
             return self.constant(view.source, view.dtype)
-        if view.dtype.kind == "c":
+        if dtype_kind(view.dtype) == "c":
             terms = _terms_of_parts(terms)
             pairs = zip(real_and_imag_views(view), (other.real, other.imag))
             return ComplexNode(*[self.load(x, guards, y, terms) for x, y in pairs])
@@ -505,7 +505,7 @@ class KernelBuilder(NodeBuilder):
 
     def store(self, view, x):
         """Say that the elements of an array are these."""
-        if view.dtype.kind == "c":
+        if dtype_kind(view.dtype) == "c":
             for part, node in zip(real_and_imag_views(view), x):
                 self.store(part, node)
         else:
@@ -521,7 +521,7 @@ class KernelBuilder(NodeBuilder):
           how, distinct: as in an `Update`.
           terms: as for `load_node`.
         """
-        if view.dtype.kind == "c":
+        if dtype_kind(view.dtype) == "c":
             if how not in ("set", "add"):
                 raise UnsupportedKernel(f"{how} of complex numbers")
             for part, node in zip(real_and_imag_views(view), x):

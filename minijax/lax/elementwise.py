@@ -280,7 +280,9 @@ def conj(x: ArrayLike) -> Array:
     Reference: ``jax.lax.conj``.
     """
     aval = typeof(x)
-    return _conj(x) if aval.dtype.kind == "c" else complex(x, np.zeros((), aval.dtype))
+    if dtype_kind(aval.dtype) == "c":
+        return _conj(x)
+    return complex(x, np.zeros((), aval.dtype))
 
 
 def reciprocal(x: ArrayLike) -> Array:

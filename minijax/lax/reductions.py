@@ -32,6 +32,7 @@ from minijax.arrays.dtypes import (
     PYTHON_TYPES,
     X64_TO_X32,
     canonicalize_dtype,
+    dtype_kind,
     dtype_name,
     dtype_of_lattice_node,
     is_inexact,
@@ -71,16 +72,16 @@ from minijax.typing import ArrayLike
 
 def min_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is below."""
-    if dtype.kind in "iu":
+    if dtype_kind(dtype) in "iu":
         return np.iinfo(dtype).min
-    return dtype.type(False if dtype.kind == "b" else -np.inf)
+    return dtype.type(False if dtype_kind(dtype) == "b" else -np.inf)
 
 
 def max_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is above."""
-    if dtype.kind in "iu":
+    if dtype_kind(dtype) in "iu":
         return np.iinfo(dtype).max
-    return dtype.type(True if dtype.kind == "b" else np.inf)
+    return dtype.type(True if dtype_kind(dtype) == "b" else np.inf)
 
 
 def fits_index_dtype(size, index_dtype):
@@ -232,7 +233,7 @@ def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
 
 
 def _common_dtype(lhs, rhs):
-    if lhs.dtype == rhs.dtype and not lhs.dtype.names:
+    if lhs.dtype == rhs.dtype and dtype_kind(lhs.dtype) not in "x0":
         return lhs.dtype
     return dtype_of_lattice_node(
         dtype_lattice_join(lattice_node(lhs.dtype), lattice_node(rhs.dtype))
@@ -471,14 +472,14 @@ def is_promoted(promote, x, y):
         if not one_type or (a.shape != b.shape and a.shape and b.shape):
             return False
     if promote is promote_dtypes:
-        return a.dtype.kind != "b" or not a.weak_type
+        return not a.weak_type or dtype_kind(a.dtype) != "b"
     return promote is promote_dtypes_inexact and is_inexact(a.dtype)
 
 
 def promote_dtypes_numeric(*args: Any) -> list:
     """Give `args` their common dtype, or ``int32`` if that is bool."""
     dtype, weak_type = common_dtype_and_weak_type(*args)
-    dtype = np.dtype("int32") if dtype.kind == "b" else dtype
+    dtype = np.dtype("int32") if dtype_kind(dtype) == "b" else dtype
     return [astype(arg, dtype, weak_type) for arg in args]
 
 

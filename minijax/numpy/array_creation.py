@@ -17,7 +17,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind
 from minijax.arrays.interchange import check_room, promised
 from minijax.arrays.numerics import operator_index
 from minijax.arrays.transfer import put_result_on_device
@@ -133,7 +133,7 @@ def from_object(object, dtype):
     if dtype is not None and _is_text(object):
         object = np.asarray(object, check_dtype(dtype, "array"))
     aval = typeof(object)
-    if dtype is None or (getattr(dtype, "names", None) and dtype == aval.dtype):
+    if dtype is None or (dtype_kind(aval.dtype) in "x0" and dtype == aval.dtype):
         return as_array(_without_python_number(object))  # keys stay what they are
     dtype = check_dtype(dtype, "array")
     if isinstance(object, np.ndarray | np.generic) and not aval.dtype.names:
@@ -365,7 +365,7 @@ def diagonal_mask(rows, columns, k, compare):
 def check_offset(name, k, error):
     """Raise unless `k` is an integer or an array or tracer of one."""
     aval = typeof(k)
-    if aval.shape or aval.dtype.kind not in "biu":
+    if aval.shape or dtype_kind(aval.dtype) not in "biu":
         raise error(f"jnp.{name}: k must be a scalar integer; got {k!r}")
 
 

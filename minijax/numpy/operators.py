@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import check_dtype, dtype_name
+from minijax.arrays.dtypes import check_dtype, dtype_kind, dtype_name
 from minijax.arrays.transfer import device_put_leaf
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
@@ -68,7 +68,7 @@ def check_scalar_conversion(x):
 
 def as_index(x):
     """Return an integer array without axes as an ``int``, for ``range`` and lists."""
-    if x.ndim or x.dtype.kind not in "iu":
+    if x.ndim or dtype_kind(x.dtype) not in "iu":
         raise TypeError(
             "Only integer scalar arrays can be converted to a scalar index; got "
             f"{x.aval}"
@@ -283,9 +283,9 @@ def check_width(aval, dtype):
 
 def bytes_or_parts(x):
     """Return bools as bytes, and complex numbers as their parts along the last axis."""
-    if x.dtype.kind == "b":
+    if dtype_kind(x.dtype) == "b":
         return lax.convert_element_type(x, np.dtype("uint8"))
-    if x.dtype.kind != "c":
+    if dtype_kind(x.dtype) != "c":
         return x
     parts = [lax.expand_dims(part, (x.ndim,)) for part in (real(x), imag(x))]
     pairs, last = lax.concatenate(parts, x.ndim), x.shape[-1] if x.ndim else 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import operator_index
 from minijax.arrays.transfer import put_result_on_device
@@ -72,7 +72,7 @@ def arange(
 def _static_number(x):
     x = promised(x)
     check_arraylike("arange", x)
-    if typeof(x).shape or typeof(x).dtype.kind == "c":
+    if typeof(x).shape or dtype_kind(typeof(x).dtype) == "c":
         raise ValueError(f"arange needs real scalars, got {typeof(x)}.")
     value = x.concrete() if hasattr(x, "concrete") else x
     if value is None:

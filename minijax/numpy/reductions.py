@@ -105,7 +105,7 @@ def sum_or_prod(
     raise_if_out(name, out)
     a = as_arraylike(name, a)
     dtype = total_dtype(name, a.dtype, dtype, promote_integers)
-    table = TOTALS_OF_BOOLS if dtype.kind == "b" else TOTALS
+    table = TOTALS_OF_BOOLS if dtype_kind(dtype) == "b" else TOTALS
     function, combine, identity = table[name]
     a = where_mask(as_type(a, sum_accumulator_dtype(dtype)), where, identity)
     result = combine_initial(combine, initial, reduce_axes(function, a, axis, keepdims))
@@ -379,7 +379,7 @@ def running_sums(name, function, a, axis, dtype, out):
     if array_kind(a) != "b":
         default = a.dtype
     dtype = default if dtype is None else check_dtype(dtype, name)
-    if dtype.kind == "b":
+    if dtype_kind(dtype) == "b":
         a, default = is_nonzero(a), np.dtype("int32")
         return as_type(function(as_type(a, default), axis), dtype)
     return function(as_type(a, dtype), axis)

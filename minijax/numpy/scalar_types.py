@@ -28,6 +28,7 @@ from minijax.core import Array
 from minijax.lax import reductions as promotion
 from minijax.lax.reductions import is_arraylike
 from minijax.numpy.array_creation import array, asarray
+from minijax.numpy.operands import array_kind
 from minijax.numpy.shapes import canonical_axes
 
 # Scalar types and constants, and questions about types and shapes.
@@ -125,10 +126,19 @@ def _bfloat16_info():
 def iinfo(int_type: Any) -> np.iinfo:
     """Return the limits of an integer type, or of the type of an array.
 
+    Raises:
+      ValueError: if it is none.
+
     Reference: ``jax.numpy.iinfo``.
     """
     of_number = is_python_scalar(int_type)
-    return np.iinfo(dtype_like(type(int_type) if of_number else int_type))
+    try:
+        dtype = dtype_like(type(int_type) if of_number else int_type)
+    except TypeError as error:
+        raise ValueError(f"iinfo takes a type of integers: {error}") from None
+    if dtype in dtypes.EXTENDED_DTYPES:
+        raise ValueError(f"iinfo takes a type of integers, {dtype} is none of numbers.")
+    return np.iinfo(dtype)
 
 
 issubdtype = dtypes.issubdtype
@@ -216,7 +226,7 @@ def iscomplexobj(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, np.dtype):  # types such as ShapeDtypeStruct as well
         return dtype.kind == "c"
-    return typeof(x if is_arraylike(x) else array(x)).dtype.kind == "c"
+    return array_kind(x if is_arraylike(x) else array(x)) == "c"
 
 
 def isrealobj(x: Any) -> Any:

@@ -14,7 +14,12 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import is_python_scalar, typeof
 from minijax.arrays.config import check_promotion_operands
-from minijax.arrays.dtypes import EXTENDED_DTYPES, canonicalize_dtype, dtype_name
+from minijax.arrays.dtypes import (
+    EXTENDED_DTYPES,
+    canonicalize_dtype,
+    dtype_kind,
+    dtype_name,
+)
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import operator_index
 from minijax.core import Array, Tracer
@@ -441,7 +446,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         [x] = promote_dtypes_numeric(x1)
         return lax.integer_pow(x, exponent)
     check_promotion_operands("power", x1, x2)
-    if common_dtype_and_weak_type(x1, x2)[0].kind in "biu":
+    if dtype_kind(common_dtype_and_weak_type(x1, x2)[0]) in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = _promote_power(x1, x2)
     if array_kind(x2) in "iu" and array_kind(x1) not in "iu":

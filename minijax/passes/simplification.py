@@ -86,7 +86,7 @@ def use_twin(sweep, eqn):
     if eqn_has_effects(eqn):
         return None
     operands = [atom_key(x) for x in eqn.invars]
-    if eqn.primitive in COMMUTATIVE and eqn.invars[0].aval.dtype.kind != "c":
+    if eqn.primitive in COMMUTATIVE and dtype_kind(eqn.invars[0].aval.dtype) != "c":
         operands = [frozenset(operands)]
     key = (eqn.primitive, *operands, cache_key_of_params(eqn.params))
     twin = sweep.seen.setdefault(key, eqn)

@@ -204,7 +204,7 @@ def _broadcast(writer, eqn, x):
         return x
     if isinstance(eqn.invars[0], Literal):
         return filled(writer, eqn.invars[0], new)
-    if not old and eqn.invars[0].aval.dtype.kind != "V":
+    if not old and dtype_kind(eqn.invars[0].aval.dtype) not in "hx0":
         function = writer.constant(
             unchecked_broadcast_to, "everywhere", "fills a shape"
         )

@@ -16,6 +16,7 @@ from weakref import ref
 
 from minijax import lax
 from minijax.arrays.array import is_python_scalar, typeof
+from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import canonicalize_axis
 from minijax.batching.vmap import vmap
 from minijax.control_flow.common import closed_jaxpr_with_io
@@ -372,7 +373,8 @@ def bound_dtype(lower, upper):
     one, two = typeof(lower), typeof(upper)
     if one.dtype == two.dtype:
         return one.dtype
-    if one.dtype.kind == two.dtype.kind == "i" and one.weak_type != two.weak_type:
+    kinds = dtype_kind(one.dtype), dtype_kind(two.dtype)
+    if kinds == ("i", "i") and one.weak_type != two.weak_type:
         return two.dtype if one.weak_type else one.dtype
     raise TypeError(
         "fori_loop: lower and upper must have equal types, got "

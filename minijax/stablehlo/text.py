@@ -15,6 +15,7 @@ import numpy as np
 
 from minijax import float0
 from minijax.core import ShapedArray
+from minijax.extend.dtypes import dtype_kind
 
 MLIR_ELEMENT_TYPES = {
     "bool": "i1", "bfloat16": "bf16", float0.name: "i1",
@@ -32,7 +33,7 @@ def tensor_type(aval):
 
 
 def _is_key(dtype):
-    return bool(dtype.fields) and dtype != float0
+    return dtype_kind(dtype) == "x"
 
 
 def decimal(x):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray, def_shape_and_impl, shape_rules, typeof
-from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.dtypes import canonicalize_dtype, dtype_kind
 from minijax.arrays.numerics import (
     ANY_KINDS,
     NUMBER_DTYPE_KINDS,
@@ -347,7 +347,7 @@ def _init_like(init, aval):
             else lax.convert_element_type(init, aval.dtype)
         )
     number = np.asarray(init)
-    number = number.real if aval.dtype.kind != "c" else number
+    number = number.real if dtype_kind(aval.dtype) != "c" else number
     return convert_impl(np, np.asarray(number, own.dtype), aval.dtype)[()]
 
 

@@ -108,3 +108,44 @@ def test_operators_meet_other_objects_as_in_jax(name, other):
             pair = pair[::-1] if back else pair
             found.append(outcome(lambda pair=pair: operate(*pair)))
         assert found[0] == found[1]
+
+
+# What arrays, and NumPy, need of a dtype of keys; the rest of NumPy's is not there.
+OF_NUMPY = {"dtype"}
+
+
+def test_attributes_of_the_type_of_keys():
+    """It has none of a NumPy dtype's but what JAX's has, and the same values."""
+    ours, theirs = (module.random.key(0).dtype for module in (minijax, jax))
+    names = {*dir(theirs), *dir(np.dtype("float32")), "fields", "names"}
+    for name in sorted(each for each in names - OF_NUMPY if each[0] != "_"):
+        assert hasattr(ours, name) == hasattr(theirs, name), name
+        if name != "type" and hasattr(theirs, name):
+            assert getattr(ours, name) == getattr(theirs, name), name
+    assert {each for each in dir(ours) if each[0] != "_"} - OF_NUMPY <= {*dir(theirs)}
+    assert ours.type.__name__ == theirs.type.__name__
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "bool", "complex64"])
+def test_attributes_of_types_of_numbers(name):
+    for make in (lambda jnp: getattr(jnp, name), lambda jnp: jnp.ones(2, name).dtype):
+        ours, theirs = make(minijax.numpy), make(jax.numpy)
+        assert {*dir(theirs)} - {*dir(ours)} == set()
+        for each in ("name", "kind", "itemsize", "fields", "names", "shape", "num"):
+            mine, right = (getattr(x, each, "none") for x in (ours, theirs))
+            assert mine == right or callable(right), each
+
+
+NO_INTEGERS = [1.0, "float32", [1.0], np.inexact, bool, None, object]
+
+
+@pytest.mark.parametrize("given", [*NO_INTEGERS, "keys"], ids=str)
+def test_limits_of_what_is_no_integer(given):
+    for module in (minijax, jax):
+        x = (
+            module.random.key(0).dtype
+            if isinstance(given, str) and given == "keys"
+            else given
+        )
+        with pytest.raises(ValueError):
+            module.numpy.iinfo(x)

@@ -311,7 +311,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.polygamma``.
     """
-    if jnp.result_type(n).kind not in "iu":
+    if not jnp.issubdtype(jnp.result_type(n), jnp.integer):
         raise ValueError(
             "Argument `n` to polygamma must be of integer type. Got dtype "
             f"{jnp.result_type(n)}."
