@@ -5,6 +5,7 @@ References: ``jax.errors``, ``jax._src.traceback_util.api_boundary``.
 
 # Made from chapters/08_errors_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/26_calls_rest.md: public_with_boundary (fa07a0fc).
 
 import inspect
 import re
@@ -31,7 +32,7 @@ from minijax.diagnostics.tracebacks import (
     wrap_result_in_boundary,
 )
 from minijax.jaxprs.jaxpr import JaxprTracer
-from minijax.jaxprs.types import ancestor_argument_positions
+from minijax.jaxprs.types import Hook, ancestor_argument_positions
 from minijax.numpy import array_methods as syntax
 from minijax.numpy import operators as array_methods
 from minijax.numpy import operators as conversions
@@ -226,15 +227,21 @@ OF_TYPES = {
 }
 
 
+# What makes the public function of one that has its guard.
+eager_function_hook: Hook = Hook(lambda guard: guard)
+
+
 def public_with_boundary(value, package="minijax.numpy"):
     """Return a public object as its user gets it from a package: always the same."""
     if type(value) is not FunctionType:
         guard_brackets(type(value))
         return value
-    keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
-    keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
+    of_containers = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
+    keeps_promises = of_containers and value.__name__ not in OF_TYPES
     if (value, keeps_promises) not in _public:
-        _public[value, keeps_promises] = wrap_result_in_boundary(value, keeps_promises)
+        guard = wrap_result_in_boundary(value, keeps_promises)
+        made = eager_function_hook.value(guard) if keeps_promises else guard
+        _public[value, keeps_promises] = made
     return _public[value, keeps_promises]
 
 
