@@ -1,0 +1,432 @@
+"""Plans of eager calls: what a function has done often enough becomes a program.
+
+A public function that is called with arrays runs as Python, operation by operation. A
+clock of its own ticks while it does. Where the ticks of one kind of call have come to
+the time that a program costs, the call is traced and compiled, and the gate answers it
+from then on.
+
+Reference: JAX's functions of arrays are themselves jitted.
+"""
+
+# Made from chapters/26_calls_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+import os
+import warnings
+from enum import Enum
+from functools import update_wrapper, wraps
+from threading import Lock
+from time import perf_counter_ns
+from types import FunctionType
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ArrayImpl, typeof
+from minijax.arrays.devices import default_placement
+from minijax.arrays.dtypes import _on_or_off, config
+from minijax.core import (
+    _current_trace,
+    bind_listeners,
+    current_trace,
+    trace_scope,
+    tracer_methods,
+)
+from minijax.diagnostics.error_messages import (
+    ASKED,
+    eager_function_hook,
+    method_boundaries,
+)
+from minijax.diagnostics.tracebacks import eager_frames
+from minijax.dispatch.fastpath import signature_table
+from minijax.dispatch.fastpath_functions import (
+    SignatureCache,
+    enable_fastpath,
+    fastpath_entry,
+    fastpath_supported,
+    register_fastpath,
+    structure,
+)
+from minijax.dispatch.lowlevel import UnknownLayout
+from minijax.errors import JaxRuntimeError
+from minijax.extents import has_global_value
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Var
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
+from minijax.jaxprs.types import TraceProvenance
+from minijax.jitting.api import CacheEntry, take_apart
+from minijax.jitting.compilation import TracedProgram
+from minijax.jitting.stages import FLOPS, TRANSCENDENTALS, eqn_cost
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.tree_util import tree_flatten
+from minijax.rematerialization.caching import cache_key_of_value
+from minijax.rematerialization.jaxpr_transforms import has_effects
+
+
+class NoPlan(Exception):
+    """Something in a call that no program can stand for."""
+
+
+ATOMS = frozenset([bool, int, str, bytes, type(None), type(...)])
+CONTAINERS = frozenset([list, tuple, dict])
+CONSTANTS = type, np.dtype, Enum  # of which each is one value for ever
+
+
+def key_of(x, placement):
+    """Return the part of a key that stands for an argument.
+
+    Args:
+      x: an array, of which the type counts, or a value that never changes.
+      placement: where arrays have to be.
+
+    Raises:
+      NoPlan: if it is neither, nor a container of such.
+    """
+    kind = type(x)
+    if kind is ArrayImpl:
+        if x.placement is not placement:
+            raise NoPlan("an array that is somewhere else")
+        return x.aval
+    if kind in ATOMS:
+        return kind, x
+    if kind in CONTAINERS:
+        items = x.items() if kind is dict else x
+        return kind, *[key_of(item, placement) for item in items]
+    return _rarer_key_of(x, placement)
+
+
+def _rarer_key_of(x, placement):
+    """Return the part of a key for an argument that is seldom met."""
+    kind = type(x)
+    if kind is np.ndarray or isinstance(x, (np.generic, float, complex)):
+        is_number = isinstance(x, (float, complex)) and not isinstance(x, np.generic)
+        return cache_key_of_value(x) if is_number else (kind, typeof(x))
+    if kind is slice:
+        return kind, *[key_of(end, placement) for end in (x.start, x.stop, x.step)]
+    if isinstance(x, tuple):
+        return kind, *[key_of(item, placement) for item in x]
+    if isinstance(x, CONSTANTS) or _is_frozen(kind):
+        return cache_key_of_value(x)
+    raise NoPlan(f"an argument of type {kind.__name__}")
+
+
+def _is_frozen(kind):
+    options = getattr(kind, "__dataclass_params__", None)
+    return options is not None and options.frozen
+
+
+def call_key(args, kwargs):
+    """Return the key of a call: two calls of one key have one plan.
+
+    It has the types of arrays and the values of all other arguments.
+
+    Raises:
+      NoPlan: if no program can stand for such calls.
+    """
+    here = default_placement()
+    named = [(name, key_of(kwargs[name], here)) for name in sorted(kwargs)]
+    return *[key_of(x, here) for x in args], *named
+
+
+def varies(x):
+    """Return whether an argument is an operand of the program: arrays, and no others.
+
+    Raises:
+      NoPlan: if it is a container of arrays and of something else.
+    """
+    if isinstance(x, (ArrayImpl, np.ndarray, np.generic)):
+        return True
+    if type(x) not in CONTAINERS:
+        return False
+    found = {varies(item) for item in (x.values() if type(x) is dict else x)}
+    if len(found) == 2:
+        raise NoPlan("arrays beside other values")
+    return True in found
+
+
+class PlanTrace(JaxprTrace):
+    """Writes down what is done now: functions decide as they do when they compute."""
+
+    stages = False
+
+
+def planned_program(call):
+    """Return the `TracedProgram` of a call.
+
+    Args:
+      call: a `FlatCall`.
+
+    Raises:
+      NoPlan: if the program is not all that the call does, or nothing is gained by it.
+      Exception: what the function raises if it needs the values of its arguments.
+    """
+    origin = TraceProvenance(call.name, call.fun_name, call.names)
+    trace = PlanTrace(current_trace(), origin)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with trace_scope(trace):
+            outs = call(*map(trace.new_input, call.avals))
+            jaxpr, consts = trace.to_jaxpr(outs)
+    current_trace()
+    if told or has_effects(jaxpr):
+        raise NoPlan("a warning, or an effect")
+    if not jaxpr.eqns or (count_operations(jaxpr) == 1 and not exact(jaxpr.eqns[0])):
+        raise NoPlan("one operation, whose bits are NumPy's")
+    given = {*jaxpr.invars, *jaxpr.constvars}
+    made = {x for x in jaxpr.outvars if isinstance(x, Var) and x not in given}
+    if len(made) < max(1, len(jaxpr.outvars)):
+        raise NoPlan("a result that is an argument, a constant, or there twice")
+    return TracedProgram(ClosedJaxpr(jaxpr, consts), [], call.out_tree, call.fun_name)
+
+
+# Operations whose results IEEE's standard prescribes, for real numbers.
+ROUNDED_ONCE = {
+    lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.neg_p, lax.abs_p, lax.sign_p,
+    lax.max_p, lax.min_p, lax.floor_p, lax.ceil_p, lax.round_p, lax.clamp_p,
+    lax.select_n_p, lax.convert_element_type_p, lax.reduce_max_p, lax.reduce_min_p,
+}  # fmt: skip
+
+
+def exact(eqn):
+    """Return whether an operation has the same bits wherever it is done."""
+    kinds = {atom.aval.dtype.kind for atom in eqn.outvars}
+    if kinds <= {*"biu"} or (eqn.primitive in ROUNDED_ONCE and "c" not in kinds):
+        return True
+    cost = eqn_cost(eqn)
+    return not cost.get(FLOPS) and not cost.get(TRANSCENDENTALS)
+
+
+def count_operations(jaxpr):
+    """Return how many operations a program does, with those of programs inside it."""
+    inner = [jaxprs_in_params(eqn.params) for eqn in jaxpr.eqns]
+    return sum(sum(map(count_operations, found)) or 1 for found in map(list, inner))
+
+
+class Plan:
+    """A program that does what a function does with arguments of one kind.
+
+    Args:
+      function, args, kwargs: of a call.
+
+    Raises:
+      NoPlan, Exception: see `planned_program`.
+    """
+
+    def __init__(self, function, args, kwargs):
+        self.nums = tuple(i for i, x in enumerate(args) if varies(x))
+        self.names = frozenset(name for name, x in kwargs.items() if varies(x))
+        named = {name: kwargs[name] for name in kwargs if name in self.names}
+        fixed = {name: kwargs[name] for name in kwargs if name not in self.names}
+        options = {"argnums": self.nums, "constants": fixed}
+        call = FlatCall("jit", function, args, named, **options)
+        program = planned_program(call)
+        params = {"jaxpr": program.closed, "name": program.name}
+        self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
+
+    def run(self, args, kwargs):
+        """Return what the function returns."""
+        named = {name: kwargs[name] for name in kwargs if name in self.names}
+        leaves, _ = take_apart([args[i] for i in self.nums], named)
+        return self.ready.run(leaves)
+
+
+def agree(result, expected):
+    """Return whether a program's result is what the function itself has returned."""
+    (found, tree), (known, structure) = map(tree_flatten, (result, expected))
+    return tree == structure and all(map(_alike, found, known))
+
+
+def _alike(x, y):
+    if type(y) is not ArrayImpl or x.aval != y.aval or x.placement != y.placement:
+        return False
+    x, y = np.asarray(x), np.asarray(y)
+    if x.dtype.kind not in "fcV":
+        return bool((x == y).all())
+    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 2.0**-7
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, y = x.astype(wide), y.astype(wide)
+    size = np.abs(y[np.isfinite(y)]).max(initial=1e-30)
+    return np.allclose(x, y, rtol=eps**0.5, atol=eps**0.75 * size, equal_nan=True)
+
+
+config.define(
+    "minijax_eager_plans", os.environ.get("MINIJAX_EAGER_PLANS", "1"), _on_or_off
+)
+
+# Switches that look at operations, or at programs, one by one.
+WATCHING = """
+    jax_disable_jit jax_no_tracing jax_log_compiles jax_explain_cache_misses
+    jax_debug_key_reuse jax_check_tracer_leaks jax_transfer_guard
+""".split()
+
+_last: tuple = (None, False)
+
+
+def plans_allowed():
+    """Return whether calls may be answered by plans here and now."""
+    global _last
+    if bind_listeners or not has_global_value(_current_trace):
+        return False
+    values, overrides = config.state
+    if overrides:
+        return False
+    if _last[0] is not values:
+        _last = values, values["minijax_eager_plans"] and not any(
+            values.get(name) not in (None, False, "allow") for name in WATCHING
+        )
+    return _last[1]
+
+
+class PlanCache(SignatureCache):
+    """The plans of a function, and how long calls of each kind have taken.
+
+    Attributes:
+      tick: after how many nanoseconds of its time a function is looked at.
+      price: after how many nanoseconds a kind of call gets a plan: what it costs.
+      plans: by the key of a call the `Plan`; None if it cannot have one.
+      spent: nanoseconds since it was last looked at.
+      times: by key, nanoseconds.
+    """
+
+    tick, price = 1_000_000, 30_000_000
+
+    def __init__(self, function):
+        super().__init__(function)
+        self.plans, self.times, self.spent = {}, {}, 0
+
+    def clear(self):
+        """Forget all plans."""
+        super().clear()
+        self.plans.clear()
+        self.times.clear()
+
+    def unlock(self):
+        """Forget who is making a plan: after a fork, no thread is."""
+        super().unlock()
+        self._making = Lock()
+
+    def find(self, args, kwargs):
+        """Return the `Plan` of a call, or None."""
+        if self.switches is not config.state[0]:
+            self.forget()
+            self.plans.clear()
+            return None
+        try:
+            return self.plans.get(call_key(args, kwargs))
+        except (NoPlan, TypeError, ValueError):
+            return None
+
+    def look(self, function, args, kwargs, result):
+        """Note a tick of the clock; make a plan if it is time."""
+        spent, self.spent = self.spent, 0
+        try:
+            key = call_key(args, kwargs)
+        except (NoPlan, TypeError, ValueError):
+            return
+        if len(self.times) > 256:
+            self.clear()
+        if key not in self.times:  # the first call has imported what it needs
+            self.times[key] = 0
+            return
+        self.times[key] += spent
+        if self.times[key] < self.price or key in self.plans:
+            return
+        if self._making.acquire(False):
+            try:
+                self.plans[key] = self._make(function, args, kwargs, result)
+            finally:
+                self._making.release()
+
+    def _make(self, function, args, kwargs, result):
+        """Return a plan that has done once what it should, or None."""
+        try:
+            plan = Plan(function, args, kwargs)
+            if not agree(plan.run(args, kwargs), result):
+                return None
+        except Exception:
+            return None
+        self._add_record(plan, args, kwargs)
+        return plan
+
+    def _add_record(self, plan, args, kwargs):
+        ready = plan.ready
+        entry = fastpath_entry(ready)
+        if not fastpath_supported(entry, ready.placement):
+            return
+        trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
+        named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
+        try:
+            closed = ready.program.closed
+            record = signature_table(
+                enable_fastpath(EagerFunction), trees, named, closed.in_avals,
+                ready.program.out_tree, closed.out_avals, entry, ready.executable,
+                ready.places, ready.placement, ready.given,
+            )  # fmt: skip
+        except (UnknownLayout, JaxRuntimeError, MemoryError):
+            return
+        record.held.append(plan)
+        self.add(record)
+
+
+class _Eager:
+    """What answers the calls of a function of arrays."""
+
+    def __init__(self, function):
+        update_wrapper(self, function)
+        self.function, self._ready = function, PlanCache(self)
+        self._gate = self._ready.head
+
+    def __call__(self, /, *args, **kwargs):
+        """Do what the function does: by a plan, or in Python while a clock runs."""
+        if not plans_allowed():
+            return self.function(*args, **kwargs)
+        ready = self._ready
+        if ready.plans and (plan := ready.find(args, kwargs)):
+            try:
+                return plan.run(args, kwargs)
+            except Exception:  # let the function itself say what is wrong
+                return self.function(*args, **kwargs)
+        start = perf_counter_ns()
+        result = self.function(*args, **kwargs)
+        ready.spent += perf_counter_ns() - start
+        if ready.spent > ready.tick:
+            ready.look(self.function, args, kwargs, result)
+        return result
+
+
+class EagerFunction(_Eager):
+    """What answers the calls of a function of arrays, through the gate if it can."""
+
+    __slots__ = ("_gate",)
+
+
+register_fastpath(EagerFunction)
+
+
+def eagerly(guard):
+    """Return a function that does what `guard` does, and has plans."""
+    answer = EagerFunction(guard)
+
+    @wraps(guard)
+    def call(*args, **kwargs):
+        return answer(*args, **kwargs)
+
+    call.__wrapped__ = getattr(guard, "__wrapped__", guard)  # the user's own
+    eager_frames.add(call.__code__)
+    return call
+
+
+eager_frames.add(EagerFunction.__call__.__code__)
+eager_function_hook.value = eagerly
+
+def plan_methods():
+    """Give those methods of arrays plans that are functions of arrays."""
+    for name, method in [*tracer_methods.items()]:
+        of_arrays = getattr(method, "__module__", "").startswith("minijax.numpy.")
+        if type(method) is FunctionType and of_arrays and name not in ASKED:
+            made = eagerly(method)
+            tracer_methods.supersede(name, method, made)
+            if method_boundaries.get(function := made.__wrapped__) is method:
+                method_boundaries[function] = made
+
+
+plan_methods()
