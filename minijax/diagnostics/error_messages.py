@@ -5,7 +5,7 @@ References: ``jax.errors``, ``jax._src.traceback_util.api_boundary``.
 
 # Made from chapters/08_errors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/26_calls_rest.md: public_with_boundary (fa07a0fc).
+# Amended in chapters/26_calls_rest.md: public_with_boundary (2bc4ef98).
 
 import inspect
 import re
@@ -227,8 +227,8 @@ OF_TYPES = {
 }
 
 
-# What makes the public function of one that has its guard.
-eager_function_hook: Hook = Hook(lambda guard: guard)
+# What returns, for a function of arrays, one that does the same and may have plans.
+eager_function_hook: Hook = Hook(lambda function: function)
 
 
 def public_with_boundary(value, package="minijax.numpy"):
@@ -239,9 +239,8 @@ def public_with_boundary(value, package="minijax.numpy"):
     of_containers = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
     keeps_promises = of_containers and value.__name__ not in OF_TYPES
     if (value, keeps_promises) not in _public:
-        guard = wrap_result_in_boundary(value, keeps_promises)
-        made = eager_function_hook.value(guard) if keeps_promises else guard
-        _public[value, keeps_promises] = made
+        made = eager_function_hook.value(value) if keeps_promises else value
+        _public[value, keeps_promises] = wrap_result_in_boundary(made, keeps_promises)
     return _public[value, keeps_promises]
 
 

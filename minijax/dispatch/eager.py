@@ -17,7 +17,6 @@ from enum import Enum
 from functools import update_wrapper, wraps
 from threading import Lock
 from time import perf_counter_ns
-from types import FunctionType
 
 import numpy as np
 
@@ -32,12 +31,8 @@ from minijax.core import (
     trace_scope,
     tracer_methods,
 )
-from minijax.diagnostics.error_messages import (
-    ASKED,
-    eager_function_hook,
-    method_boundaries,
-)
-from minijax.diagnostics.tracebacks import eager_frames
+from minijax.diagnostics.error_messages import eager_function_hook, method_boundaries
+from minijax.diagnostics.tracebacks import api_boundary, eager_frames
 from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
     SignatureCache,
@@ -56,6 +51,7 @@ from minijax.jaxprs.types import TraceProvenance
 from minijax.jitting.api import CacheEntry, take_apart
 from minijax.jitting.compilation import TracedProgram
 from minijax.jitting.stages import FLOPS, TRANSCENDENTALS, eqn_cost
+from minijax.numpy.array_methods import operator_functions
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import cache_key_of_value
@@ -402,31 +398,31 @@ class EagerFunction(_Eager):
 register_fastpath(EagerFunction)
 
 
-def eagerly(guard):
-    """Return a function that does what `guard` does, and has plans."""
-    answer = EagerFunction(guard)
+def eagerly(function):
+    """Return a function of arrays that does what `function` does, and has plans."""
+    answer = EagerFunction(function)
 
-    @wraps(guard)
+    @wraps(function)
     def call(*args, **kwargs):
         return answer(*args, **kwargs)
 
-    call.__wrapped__ = getattr(guard, "__wrapped__", guard)  # the user's own
+    call.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's own
     eager_frames.add(call.__code__)
     return call
 
 
+def plan_methods():
+    """Give operators, and those methods that are functions of arrays, plans."""
+    for function in operator_functions:
+        operator_functions[function] = EagerFunction(function)
+    for name, guard in [*tracer_methods.items()]:
+        function = getattr(guard, "__wrapped__", None)
+        made = method_boundaries.get(function) is guard
+        if made and function.__module__.startswith("minijax.numpy."):
+            method_boundaries[function] = api_boundary(eagerly(function), True)
+            tracer_methods.supersede(name, guard, method_boundaries[function])
+
+
 eager_frames.add(EagerFunction.__call__.__code__)
 eager_function_hook.value = eagerly
-
-def plan_methods():
-    """Give those methods of arrays plans that are functions of arrays."""
-    for name, method in [*tracer_methods.items()]:
-        of_arrays = getattr(method, "__module__", "").startswith("minijax.numpy.")
-        if type(method) is FunctionType and of_arrays and name not in ASKED:
-            made = eagerly(method)
-            tracer_methods.supersede(name, method, made)
-            if method_boundaries.get(function := made.__wrapped__) is method:
-                method_boundaries[function] = made
-
-
 plan_methods()
