@@ -21,13 +21,20 @@ from time import perf_counter_ns
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, typeof
+from minijax.arrays.array import (
+    ArrayImpl,
+    asbuffer,
+    def_shape_and_impl,
+    eval_rules,
+    typeof,
+)
 from minijax.arrays.devices import default_placement
 from minijax.arrays.dtypes import _on_or_off, config
 from minijax.core import (
     _current_trace,
     bind_listeners,
     current_trace,
+    impl_rules,
     trace_scope,
     tracer_methods,
 )
@@ -45,7 +52,7 @@ from minijax.dispatch.fastpath_functions import (
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.errors import JaxRuntimeError
 from minijax.extents import has_global_value
-from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Var
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Literal, Var
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import TraceProvenance
 from minijax.jitting.api import CacheEntry, take_apart
@@ -110,17 +117,27 @@ def _is_frozen(kind):
     return options is not None and options.frozen
 
 
-def call_key(args, kwargs):
+def call_key(args, kwargs, placement):
     """Return the key of a call: two calls of one key have one plan.
 
     It has the types of arrays and the values of all other arguments.
 
+    Args:
+      args, kwargs: of the call.
+      placement: where arrays have to be.
+
     Raises:
       NoPlan: if no program can stand for such calls.
     """
-    here = default_placement()
-    named = [(name, key_of(kwargs[name], here)) for name in sorted(kwargs)]
-    return *[key_of(x, here) for x in args], *named
+    parts = [
+        x.aval
+        if type(x) is ArrayImpl and x.placement is placement
+        else key_of(x, placement)
+        for x in args
+    ]
+    if kwargs:
+        parts += [(name, key_of(kwargs[name], placement)) for name in sorted(kwargs)]
+    return tuple(parts)
 
 
 def varies(x):
@@ -165,8 +182,6 @@ def planned_program(call):
     current_trace()
     if told or has_effects(jaxpr):
         raise NoPlan("a warning, or an effect")
-    if not jaxpr.eqns or (count_operations(jaxpr) == 1 and not exact(jaxpr.eqns[0])):
-        raise NoPlan("one operation, whose bits are NumPy's")
     given = {*jaxpr.invars, *jaxpr.constvars}
     made = {x for x in jaxpr.outvars if isinstance(x, Var) and x not in given}
     if len(made) < max(1, len(jaxpr.outvars)):
@@ -182,7 +197,16 @@ ROUNDED_ONCE = {
 }  # fmt: skip
 
 
-def exact(eqn):
+def operations(jaxpr):
+    """Return the equations of a program that do something, those inside others too."""
+    found = []
+    for eqn in jaxpr.eqns:
+        inner = [*map(operations, jaxprs_in_params(eqn.params))]
+        found += sum(inner, []) if inner else [eqn]
+    return found
+
+
+def is_exact(eqn):
     """Return whether an operation has the same bits wherever it is done."""
     kinds = {atom.aval.dtype.kind for atom in eqn.outvars}
     if kinds <= {*"biu"} or (eqn.primitive in ROUNDED_ONCE and "c" not in kinds):
@@ -191,10 +215,48 @@ def exact(eqn):
     return not cost.get(FLOPS) and not cost.get(TRANSCENDENTALS)
 
 
-def count_operations(jaxpr):
-    """Return how many operations a program does, with those of programs inside it."""
-    inner = [jaxprs_in_params(eqn.params) for eqn in jaxpr.eqns]
-    return sum(sum(map(count_operations, found)) or 1 for found in map(list, inner))
+class OneOperation:
+    """An operation of which all is known but the numbers; NumPy does it.
+
+    Args:
+      program: a `TracedProgram` of one equation.
+      placement: where operands are.
+
+    Raises:
+      NoPlan: if it is not done by NumPy.
+    """
+
+    def __init__(self, program, placement):
+        jaxpr, self.placement = program.closed.jaxpr, placement
+        [eqn], known = jaxpr.eqns, dict(zip(jaxpr.constvars, program.closed.consts))
+        self.primitive, self.params = eqn.primitive, eqn.params
+        rule = getattr(impl_rules[eqn.primitive], "__qualname__", "")
+        if not rule.startswith(def_shape_and_impl.__name__) or jaxpr.outvars != eqn.outvars:
+            raise NoPlan("an operation that is not NumPy's")
+        self.avals, self.tree = [var.aval for var in eqn.outvars], program.out_tree
+        self.places = [
+            jaxpr.invars.index(atom) if atom in jaxpr.invars else None
+            for atom in eqn.invars
+        ]
+        self.fixed = [
+            atom.value if isinstance(atom, Literal) else known.get(atom)
+            for atom in eqn.invars
+        ]
+
+    def run(self, leaves):
+        """Return the result, a tree, for the leaves of the arguments."""
+        operands = [
+            value if place is None else leaves[place]
+            for place, value in zip(self.places, self.fixed)
+        ]
+        device, primitive = self.placement.device, self.primitive
+        buffers = [
+            x._buffer if type(x) is ArrayImpl else asbuffer(x, device) for x in operands
+        ]
+        compute, params, avals = eval_rules[primitive], self.params, self.avals
+        made = device.evaluate(primitive, compute, buffers, params, avals)
+        outs = [ArrayImpl(x, aval, self.placement) for x, aval in zip(made, avals)]
+        return outs[0] if self.tree.kind is None else self.tree.unflatten(outs)
 
 
 class Plan:
@@ -202,27 +264,37 @@ class Plan:
 
     Args:
       function, args, kwargs: of a call.
+      placement: where its arrays are.
+
+    Attributes:
+      ready: what runs it: a `CacheEntry`, or an `OneOperation`.
 
     Raises:
       NoPlan, Exception: see `planned_program`.
     """
 
-    def __init__(self, function, args, kwargs):
+    def __init__(self, function, args, kwargs, placement):
         self.nums = tuple(i for i, x in enumerate(args) if varies(x))
         self.names = frozenset(name for name, x in kwargs.items() if varies(x))
         named = {name: kwargs[name] for name in kwargs if name in self.names}
         fixed = {name: kwargs[name] for name in kwargs if name not in self.names}
         options = {"argnums": self.nums, "constants": fixed}
         call = FlatCall("jit", function, args, named, **options)
+        self.flat = not kwargs and len(call.leaves) == len(args) == len(self.nums)
         program = planned_program(call)
-        params = {"jaxpr": program.closed, "name": program.name}
-        self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
+        done = operations(program.closed.jaxpr)
+        if len(done) > 1 or any(map(is_exact, done)):
+            params = {"jaxpr": program.closed, "name": program.name}
+            self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
+        else:
+            self.ready = OneOperation(program, placement)
 
     def run(self, args, kwargs):
         """Return what the function returns."""
+        if self.flat:
+            return self.ready.run([*args])
         named = {name: kwargs[name] for name in kwargs if name in self.names}
-        leaves, _ = take_apart([args[i] for i in self.nums], named)
-        return self.ready.run(leaves)
+        return self.ready.run(take_apart([args[i] for i in self.nums], named)[0])
 
 
 def agree(result, expected):
@@ -254,21 +326,21 @@ WATCHING = """
     jax_debug_key_reuse jax_check_tracer_leaks jax_transfer_guard
 """.split()
 
-_last: tuple = (None, False)
+_last: tuple = (None, None)
 
 
-def plans_allowed():
-    """Return whether calls may be answered by plans here and now."""
+def plan_placement():
+    """Return where arrays are of which calls may have plans; None if none may now."""
     global _last
     if bind_listeners or not has_global_value(_current_trace):
-        return False
+        return None
     values, overrides = config.state
     if overrides:
-        return False
+        return None
     if _last[0] is not values:
-        _last = values, values["minijax_eager_plans"] and not any(
-            values.get(name) not in (None, False, "allow") for name in WATCHING
-        )
+        watched = [values.get(name) not in (None, False, "allow") for name in WATCHING]
+        allowed = values["minijax_eager_plans"] and not any(watched)
+        _last = values, default_placement() if allowed else None
     return _last[1]
 
 
@@ -278,7 +350,7 @@ class PlanCache(SignatureCache):
     Attributes:
       tick: after how many nanoseconds of its time a function is looked at.
       price: after how many nanoseconds a kind of call gets a plan: what it costs.
-      plans: by the key of a call the `Plan`; None if it cannot have one.
+      plans: by the key of a call the `Plan`.
       spent: nanoseconds since it was last looked at.
       times: by key, nanoseconds.
     """
@@ -300,22 +372,22 @@ class PlanCache(SignatureCache):
         super().unlock()
         self._making = Lock()
 
-    def find(self, args, kwargs):
+    def find(self, args, kwargs, placement):
         """Return the `Plan` of a call, or None."""
         if self.switches is not config.state[0]:
             self.forget()
             self.plans.clear()
             return None
         try:
-            return self.plans.get(call_key(args, kwargs))
+            return self.plans.get(call_key(args, kwargs, placement))
         except (NoPlan, TypeError, ValueError):
             return None
 
-    def look(self, function, args, kwargs, result):
+    def look(self, function, args, kwargs, result, placement):
         """Note a tick of the clock; make a plan if it is time."""
         spent, self.spent = self.spent, 0
         try:
-            key = call_key(args, kwargs)
+            key = call_key(args, kwargs, placement)
         except (NoPlan, TypeError, ValueError):
             return
         if len(self.times) > 256:
@@ -324,24 +396,26 @@ class PlanCache(SignatureCache):
             self.times[key] = 0
             return
         self.times[key] += spent
-        if self.times[key] < self.price or key in self.plans:
+        if self.times[key] < self.price or key in self.refused:
             return
         if self._making.acquire(False):
             try:
-                self.plans[key] = self._make(function, args, kwargs, result)
+                self._make(key, function, args, kwargs, result, placement)
             finally:
                 self._making.release()
 
-    def _make(self, function, args, kwargs, result):
-        """Return a plan that has done once what it should, or None."""
+    def _make(self, key, function, args, kwargs, result, placement):
+        """Keep a plan that has done once what it should, or that there is none."""
         try:
-            plan = Plan(function, args, kwargs)
+            plan = Plan(function, args, kwargs, placement)
             if not agree(plan.run(args, kwargs), result):
-                return None
+                raise NoPlan("another result")
         except Exception:
-            return None
-        self._add_record(plan, args, kwargs)
-        return plan
+            self.refused.add(key)
+            return
+        if isinstance(plan.ready, CacheEntry):
+            self._add_record(plan, args, kwargs)
+        self.plans[key] = plan
 
     def _add_record(self, plan, args, kwargs):
         ready = plan.ready
@@ -373,10 +447,11 @@ class _Eager:
 
     def __call__(self, /, *args, **kwargs):
         """Do what the function does: by a plan, or in Python while a clock runs."""
-        if not plans_allowed():
+        placement = plan_placement()
+        if placement is None:
             return self.function(*args, **kwargs)
         ready = self._ready
-        if ready.plans and (plan := ready.find(args, kwargs)):
+        if ready.plans and (plan := ready.find(args, kwargs, placement)):
             try:
                 return plan.run(args, kwargs)
             except Exception:  # let the function itself say what is wrong
@@ -385,7 +460,7 @@ class _Eager:
         result = self.function(*args, **kwargs)
         ready.spent += perf_counter_ns() - start
         if ready.spent > ready.tick:
-            ready.look(self.function, args, kwargs, result)
+            ready.look(self.function, args, kwargs, result, placement)
         return result
 
 
