@@ -52,7 +52,7 @@ from minijax.dispatch.fastpath_functions import (
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.errors import JaxRuntimeError
 from minijax.extents import has_global_value
-from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, Literal, Var
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, JaxprTracer, Literal, Var
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import TraceProvenance
 from minijax.jitting.api import CacheEntry, take_apart
@@ -156,10 +156,28 @@ def varies(x):
     return True in found
 
 
+class PlanTracer(JaxprTracer):
+    """A tracer whose numbers exist, and that will be others in the next call."""
+
+    __slots__ = ()
+
+    def concrete(self):
+        """Refuse: what follows would depend on the numbers."""
+        raise NoPlan("a number is looked at")
+
+
 class PlanTrace(JaxprTrace):
     """Writes down what is done now: functions decide as they do when they compute."""
 
     stages = False
+
+    def new_input(self, aval):
+        """Return a tracer for an argument."""
+        return PlanTracer(self, super().new_input(aval).variable)
+
+    def record(self, eqn):
+        """Keep an equation, and return tracers for its results."""
+        return [PlanTracer(self, out.variable) for out in super().record(eqn)]
 
 
 def planned_program(call):
@@ -192,8 +210,7 @@ def planned_program(call):
 # Operations whose results IEEE's standard prescribes, for real numbers.
 ROUNDED_ONCE = {
     lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.neg_p, lax.abs_p, lax.sign_p,
-    lax.max_p, lax.min_p, lax.floor_p, lax.ceil_p, lax.round_p, lax.clamp_p,
-    lax.select_n_p, lax.convert_element_type_p, lax.reduce_max_p, lax.reduce_min_p,
+    lax.floor_p, lax.ceil_p, lax.round_p, lax.select_n_p, lax.convert_element_type_p,
 }  # fmt: skip
 
 
