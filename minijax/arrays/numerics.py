@@ -15,6 +15,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -508,26 +509,36 @@ def in_blocks(xp, x, axis, dtype):
     return xp.moveaxis(sums, 0, axis)
 
 
+@lru_cache(1024)
+def matmul_layout(lhs_shape, rhs_shape, dimension_numbers):
+    """Return what makes a product of arrays one of stacks of matrices.
+
+    Returns:
+      The order of axes and the shape of each operand, and the shape of the result.
+    """
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = lhs_free_axes(len(lhs_shape), lhs_contract, lhs_batch)
+    rhs_free = lhs_free_axes(len(rhs_shape), rhs_contract, rhs_batch)
+    batch = sizes_of_axes(lhs_shape, lhs_batch)
+    summed = math.prod(sizes_of_axes(lhs_shape, lhs_contract))
+    rows, columns = (
+        sizes_of_axes(lhs_shape, lhs_free),
+        sizes_of_axes(rhs_shape, rhs_free),
+    )
+    lhs = (*lhs_batch, *lhs_free, *lhs_contract), (*batch, math.prod(rows), summed)
+    rhs = (*rhs_batch, *rhs_contract, *rhs_free), (*batch, summed, math.prod(columns))
+    return lhs, rhs, (*batch, *rows, *columns)
+
+
 def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     """Multiply, and sum over the contracting axes, by one product of matrices."""
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch, summed = (
-        sizes_of_axes(lhs.shape, lhs_batch),
-        sizes_of_axes(lhs.shape, lhs_contract),
-    )
-    rows, columns = (
-        sizes_of_axes(lhs.shape, lhs_free),
-        sizes_of_axes(rhs.shape, rhs_free),
-    )
-    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
-    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(a, b))
-    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-    a = a.reshape((*batch, math.prod(rows), math.prod(summed)))
-    b = b.reshape((*batch, math.prod(summed), math.prod(columns)))
-    return matmul_impl(xp, a, b).reshape((*batch, *rows, *columns))
+    *layouts, shape = matmul_layout(lhs.shape, rhs.shape, dimension_numbers)
+    dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(lhs, rhs))
+    a, b = [
+        x.transpose(order).astype(dtype, copy=False).reshape(sizes)
+        for x, (order, sizes) in zip((lhs, rhs), layouts)
+    ]
+    return matmul_impl(xp, a, b).reshape(shape)
 
 
 BLOCKED_SUM_SIZES, LONGEST_SUM = 2**12, 2**16  # terms of a sum

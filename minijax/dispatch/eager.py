@@ -29,7 +29,7 @@ from minijax.arrays.array import (
     typeof,
 )
 from minijax.arrays.devices import default_placement
-from minijax.arrays.dtypes import _on_or_off, config
+from minijax.arrays.dtypes import _on_or_off, config, dtype_kind
 from minijax.core import (
     _current_trace,
     bind_listeners,
@@ -58,6 +58,7 @@ from minijax.jaxprs.types import TraceProvenance
 from minijax.jitting.api import CacheEntry, take_apart
 from minijax.jitting.compilation import TracedProgram
 from minijax.jitting.stages import FLOPS, TRANSCENDENTALS, eqn_cost
+from minijax.kernels.lowering import cpu_rules
 from minijax.numpy.array_methods import operator_functions
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_util import tree_flatten
@@ -210,7 +211,8 @@ def planned_program(call):
 # Operations whose results IEEE's standard prescribes, for real numbers.
 ROUNDED_ONCE = {
     lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.neg_p, lax.abs_p, lax.sign_p,
-    lax.floor_p, lax.ceil_p, lax.round_p, lax.select_n_p, lax.convert_element_type_p,
+    lax.square_p, lax.sqrt_p, lax.floor_p, lax.ceil_p, lax.round_p, lax.select_n_p,
+    lax.convert_element_type_p,
 }  # fmt: skip
 
 
@@ -223,13 +225,19 @@ def operations(jaxpr):
     return found
 
 
-def is_exact(eqn):
-    """Return whether an operation has the same bits wherever it is done."""
-    kinds = {atom.aval.dtype.kind for atom in eqn.outvars}
-    if kinds <= {*"biu"} or (eqn.primitive in ROUNDED_ONCE and "c" not in kinds):
+def is_compiled(eqn):
+    """Return whether a program may do an operation that is all that it does.
+
+    That is if its bits are the same wherever it is done, or if the compiler has a way
+    of its own, such as a routine of LAPACK. NumPy does the others, as it always has.
+    """
+    kinds = {dtype_kind(var.aval.dtype) for var in eqn.outvars}
+    if eqn.primitive in cpu_rules or kinds <= {*"biux"}:
         return True
     cost = eqn_cost(eqn)
-    return not cost.get(FLOPS) and not cost.get(TRANSCENDENTALS)
+    prescribed = eqn.primitive in ROUNDED_ONCE or eqn.params.get("y") == 2  # a square
+    moves = not cost.get(FLOPS) and not cost.get(TRANSCENDENTALS)
+    return moves or (prescribed and "c" not in kinds)
 
 
 class OneOperation:
@@ -244,36 +252,38 @@ class OneOperation:
     """
 
     def __init__(self, program, placement):
-        jaxpr, self.placement = program.closed.jaxpr, placement
-        [eqn], known = jaxpr.eqns, dict(zip(jaxpr.constvars, program.closed.consts))
-        self.primitive, self.params = eqn.primitive, eqn.params
+        jaxpr, [eqn] = program.closed.jaxpr, program.closed.jaxpr.eqns
         rule = getattr(impl_rules[eqn.primitive], "__qualname__", "")
-        if not rule.startswith(def_shape_and_impl.__name__) or jaxpr.outvars != eqn.outvars:
+        if not rule.startswith(def_shape_and_impl.__name__ + "."):
             raise NoPlan("an operation that is not NumPy's")
-        self.avals, self.tree = [var.aval for var in eqn.outvars], program.out_tree
-        self.places = [
-            jaxpr.invars.index(atom) if atom in jaxpr.invars else None
-            for atom in eqn.invars
+        known = dict(zip(jaxpr.constvars, program.closed.consts))
+        given = {var: i for i, var in enumerate(jaxpr.invars)}
+        self.operands = [
+            (given.get(x), x.value if isinstance(x, Literal) else known.get(x))
+            for x in eqn.invars
         ]
-        self.fixed = [
-            atom.value if isinstance(atom, Literal) else known.get(atom)
-            for atom in eqn.invars
-        ]
+        self.in_order = [i for i, _ in self.operands] == [*range(len(jaxpr.invars))]
+        self.outs = [eqn.outvars.index(var) for var in jaxpr.outvars]
+        self.what = eqn.primitive, eval_rules[eqn.primitive]
+        self.params, self.avals = eqn.params, [var.aval for var in eqn.outvars]
+        self.tree, self.placement = program.out_tree, placement
+
+    executable = None  # so that the gate leaves it alone
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
-        operands = [
-            value if place is None else leaves[place]
-            for place, value in zip(self.places, self.fixed)
-        ]
-        device, primitive = self.placement.device, self.primitive
+        if not self.in_order:
+            leaves = [x if i is None else leaves[i] for i, x in self.operands]
+        place, avals = self.placement, self.avals
         buffers = [
-            x._buffer if type(x) is ArrayImpl else asbuffer(x, device) for x in operands
+            x._buffer if type(x) is ArrayImpl else asbuffer(x, place.device)
+            for x in leaves
         ]
-        compute, params, avals = eval_rules[primitive], self.params, self.avals
-        made = device.evaluate(primitive, compute, buffers, params, avals)
-        outs = [ArrayImpl(x, aval, self.placement) for x, aval in zip(made, avals)]
-        return outs[0] if self.tree.kind is None else self.tree.unflatten(outs)
+        made = place.device.evaluate(*self.what, buffers, self.params, avals)
+        if self.tree.kind is None:
+            return ArrayImpl(made[0], avals[0], place)
+        outs = [ArrayImpl(made[i], avals[i], place) for i in self.outs]
+        return self.tree.unflatten(outs)
 
 
 class Plan:
@@ -300,37 +310,65 @@ class Plan:
         self.flat = not kwargs and len(call.leaves) == len(args) == len(self.nums)
         program = planned_program(call)
         done = operations(program.closed.jaxpr)
-        if len(done) > 1 or any(map(is_exact, done)):
+        if len(done) > 1 or any(map(is_compiled, done)):
             params = {"jaxpr": program.closed, "name": program.name}
             self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
         else:
             self.ready = OneOperation(program, placement)
 
+    def leaves(self, args, kwargs):
+        """Return the operands of the program, a list."""
+        if self.flat:
+            return [*args]
+        named = {name: kwargs[name] for name in kwargs if name in self.names}
+        return take_apart([args[i] for i in self.nums], named)[0]
+
     def run(self, args, kwargs):
         """Return what the function returns."""
-        if self.flat:
-            return self.ready.run([*args])
-        named = {name: kwargs[name] for name in kwargs if name in self.names}
-        return self.ready.run(take_apart([args[i] for i in self.nums], named)[0])
+        return self.ready.run(self.leaves(args, kwargs))
+
+    def is_faster(self, args, kwargs, took):
+        """Return whether the plan takes less than so many nanoseconds."""
+        times = []
+        for _ in range(5):
+            start = perf_counter_ns()
+            self.run(args, kwargs)
+            times.append(perf_counter_ns() - start)
+        return min(times) < took
 
 
-def agree(result, expected):
-    """Return whether a program's result is what the function itself has returned."""
+def agree(result, expected, leaves):
+    """Return whether a program's result is what the function itself has returned.
+
+    Args:
+      result, expected: trees.
+      leaves: the arguments, whose largest number says what little is.
+    """
     (found, tree), (known, structure) = map(tree_flatten, (result, expected))
-    return tree == structure and all(map(_alike, found, known))
-
-
-def _alike(x, y):
-    if type(y) is not ArrayImpl or x.aval != y.aval or x.placement != y.placement:
+    if tree != structure or any(type(x) is not ArrayImpl for x in known):
         return False
-    x, y = np.asarray(x), np.asarray(y)
-    if x.dtype.kind not in "fcV":
-        return bool((x == y).all())
-    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 2.0**-7
-    wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    x, y = x.astype(wide), y.astype(wide)
-    size = np.abs(y[np.isfinite(y)]).max(initial=1e-30)
-    return np.allclose(x, y, rtol=eps**0.5, atol=eps**0.75 * size, equal_nan=True)
+    size = max(map(largest, [*known, *leaves]), default=0.0)
+    return all(_alike(x, y, size) for x, y in zip(found, known))
+
+
+def largest(x):
+    """Return the largest finite number of an array of floats, in size."""
+    x = np.asarray(x if type(x) is not ArrayImpl else x._buffer)
+    if x.dtype.kind not in "fc":
+        return 1.0
+    return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
+
+
+def _alike(x, y, size):
+    if x.aval != y.aval or x.placement is not y.placement:
+        return False
+    x, y = np.asarray(x._buffer), np.asarray(y._buffer)
+    if x.dtype.kind not in "fc":
+        return x.tobytes() == y.tobytes()
+    eps = float(np.finfo(x.dtype).eps)
+    with np.errstate(all="ignore"):
+        near = {"rtol": eps**0.5, "atol": eps**0.7 * size}
+        return np.allclose(x, y, **near, equal_nan=True)
 
 
 config.define(
@@ -391,23 +429,29 @@ class PlanCache(SignatureCache):
 
     def find(self, args, kwargs, placement):
         """Return the `Plan` of a call, or None."""
-        if self.switches is not config.state[0]:
-            self.forget()
-            self.plans.clear()
+        if self.switches is not config._values:
+            self.clear()
             return None
         try:
             return self.plans.get(call_key(args, kwargs, placement))
         except (NoPlan, TypeError, ValueError):
             return None
 
-    def look(self, function, args, kwargs, result, placement):
-        """Note a tick of the clock; make a plan if it is time."""
+    def look(self, call, result, took, placement):
+        """Note a tick of the clock; make a plan if it is time.
+
+        Args:
+          call: a function and its arguments, positional and named.
+          result: what it has returned.
+          took: the nanoseconds that this took.
+          placement: where its arrays are.
+        """
         spent, self.spent = self.spent, 0
         try:
-            key = call_key(args, kwargs, placement)
+            key = call_key(*call[1:], placement)
         except (NoPlan, TypeError, ValueError):
             return
-        if len(self.times) > 256:
+        if len(self.times) > 256 or self.switches is not config.state[0]:
             self.clear()
         if key not in self.times:  # the first call has imported what it needs
             self.times[key] = 0
@@ -417,41 +461,42 @@ class PlanCache(SignatureCache):
             return
         if self._making.acquire(False):
             try:
-                self._make(key, function, args, kwargs, result, placement)
+                self._make(key, call, result, took, placement)
             finally:
                 self._making.release()
 
-    def _make(self, key, function, args, kwargs, result, placement):
-        """Keep a plan that has done once what it should, or that there is none."""
+    def _make(self, key, call, result, took, placement):
+        """Keep a plan that has proved itself, or note that there is none."""
         try:
-            plan = Plan(function, args, kwargs, placement)
-            if not agree(plan.run(args, kwargs), result):
-                raise NoPlan("another result")
+            plan, args = Plan(*call, placement), call[1:]
+            proved = agree(plan.run(*args), result, plan.leaves(*args))
+            if proved and (self._add_record(plan, *args) or plan.is_faster(*args, took)):
+                self.plans[key] = plan
         except Exception:
+            pass  # the function can do without
+        if key not in self.plans:
             self.refused.add(key)
-            return
-        if isinstance(plan.ready, CacheEntry):
-            self._add_record(plan, args, kwargs)
-        self.plans[key] = plan
 
     def _add_record(self, plan, args, kwargs):
+        """Have the gate answer such calls, and return whether it will."""
         ready = plan.ready
         entry = fastpath_entry(ready)
         if not fastpath_supported(entry, ready.placement):
-            return
+            return False
         trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
         named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
+        closed = ready.program.closed
         try:
-            closed = ready.program.closed
             record = signature_table(
                 enable_fastpath(EagerFunction), trees, named, closed.in_avals,
                 ready.program.out_tree, closed.out_avals, entry, ready.executable,
                 ready.places, ready.placement, ready.given,
             )  # fmt: skip
         except (UnknownLayout, JaxRuntimeError, MemoryError):
-            return
+            return False
         record.held.append(plan)
         self.add(record)
+        return True
 
 
 class _Eager:
@@ -475,9 +520,10 @@ class _Eager:
                 return self.function(*args, **kwargs)
         start = perf_counter_ns()
         result = self.function(*args, **kwargs)
-        ready.spent += perf_counter_ns() - start
+        took = perf_counter_ns() - start
+        ready.spent += took
         if ready.spent > ready.tick:
-            ready.look(self.function, args, kwargs, result, placement)
+            ready.look((self.function, args, kwargs), result, took, placement)
         return result
 
 
@@ -503,16 +549,19 @@ def eagerly(function):
     return call
 
 
+UNARY = {"__neg__", "__invert__", "__abs__"}
+
+
 def plan_methods():
     """Give operators, and those methods that are functions of arrays, plans."""
     for function in operator_functions:
         operator_functions[function] = EagerFunction(function)
-    for name, guard in [*tracer_methods.items()]:
-        function = getattr(guard, "__wrapped__", None)
-        made = method_boundaries.get(function) is guard
+    for name, method in [*tracer_methods.items()]:
+        function = method if name in UNARY else getattr(method, "__wrapped__", None)
+        made = name in UNARY or method_boundaries.get(function) is method
         if made and function.__module__.startswith("minijax.numpy."):
             method_boundaries[function] = api_boundary(eagerly(function), True)
-            tracer_methods.supersede(name, guard, method_boundaries[function])
+            tracer_methods.supersede(name, method, method_boundaries[function])
 
 
 eager_frames.add(EagerFunction.__call__.__code__)

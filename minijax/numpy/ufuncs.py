@@ -17,7 +17,7 @@ from minijax.arrays.config import check_promotion_operands
 from minijax.arrays.dtypes import EXTENDED_DTYPES, canonicalize_dtype, dtype_name
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import operator_index
-from minijax.core import Array, Tracer
+from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import (
     check_arraylike,
@@ -43,6 +43,7 @@ from minijax.numpy.array_methods import (
 from minijax.numpy.operands import (
     array_kind,
     as_array,
+    concrete_scalar_or_none,
     dispatch_on_kind,
     is_nonzero,
     literal_like,
@@ -451,9 +452,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _static_integer(x):
     """Return the integer that an exponent is, or None if it is none or not known."""
     if isinstance(x, Array):
-        value = x.concrete() if isinstance(x, Tracer) else x
-        known = value is not None and not np.ndim(value) and array_kind(value) in "iu"
-        return int(value) if known else None
+        known = concrete_scalar_or_none(x, "iu")
+        return known if known is None else int(known)
     if np.ndim(x):
         return None
     try:
