@@ -379,23 +379,29 @@ config.define(
 WATCHING = """
     jax_disable_jit jax_no_tracing jax_log_compiles jax_explain_cache_misses
     jax_debug_key_reuse jax_check_tracer_leaks jax_transfer_guard
+    jax_transfer_guard_host_to_device jax_transfer_guard_device_to_host
 """.split()
 
-_last: tuple = (None, None)
+_overrides = config._overrides
+_last: tuple = (None, None)  # all switches, and what they allow
+
+
+def is_outside(variable):
+    """Return whether a context variable is as it is outside of all blocks."""
+    return variable.get().before is None or has_global_value(variable)
 
 
 def plan_placement():
     """Return where arrays are of which calls may have plans; None if none may now."""
     global _last
-    if bind_listeners or not has_global_value(_current_trace):
+    if bind_listeners or not is_outside(_current_trace) or not is_outside(_overrides):
         return None
-    values, overrides = config.state
-    if overrides:
-        return None
-    if _last[0] is not values:
-        watched = [values.get(name) not in (None, False, "allow") for name in WATCHING]
-        allowed = values["minijax_eager_plans"] and not any(watched)
-        _last = values, default_placement() if allowed else None
+    values, last = config._values, _last
+    if last[0] is values:
+        return last[1]
+    watched = [values.get(name) not in (None, False, "allow") for name in WATCHING]
+    allowed = values["minijax_eager_plans"] and not any(watched)
+    _last = values, default_placement() if allowed else None
     return _last[1]
 
 
@@ -513,7 +519,7 @@ class _Eager:
         if placement is None:
             return self.function(*args, **kwargs)
         ready = self._ready
-        if ready.plans and (plan := ready.find(args, kwargs, placement)):
+        if ready.plans and (plan := ready.find(args, kwargs, placement)) is not None:
             try:
                 return plan.run(args, kwargs)
             except Exception:  # let the function itself say what is wrong
