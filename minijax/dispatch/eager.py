@@ -405,6 +405,15 @@ def plan_placement():
     return _last[1]
 
 
+def _stays(x):
+    """Return whether a value can never become another one; a list can."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
 class PlanCache(SignatureCache):
     """The plans of a function, and how long calls of each kind have taken.
 
@@ -487,7 +496,9 @@ class PlanCache(SignatureCache):
         """Have the gate answer such calls, and return whether it will."""
         ready = plan.ready
         entry = fastpath_entry(ready)
-        if not fastpath_supported(entry, ready.placement):
+        fixed = [x for i, x in enumerate(args) if i not in plan.nums]
+        fixed += [x for name, x in kwargs.items() if name not in plan.names]
+        if not fastpath_supported(entry, ready.placement) or not all(map(_stays, fixed)):
             return False
         trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
         named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
