@@ -23,8 +23,9 @@ CALLS = {
         jnp.expm1(x); jnp.logical_not(b); jnp.bitwise_xor(i,k); jnp.left_shift(i,1)
     """,
     "reductions": """
-        jnp.sum(x); jnp.sum(m,0); jnp.mean(x); jnp.mean(m,1); jnp.std(x); jnp.var(m,0);
-        jnp.prod(x); jnp.max(m,0); jnp.min(x); jnp.any(b); jnp.all(b); jnp.argmax(m,1);
+        jnp.sum(x); jnp.sum(m,0); jnp.mean(x); jnp.mean(m,1); jnp.std(x);
+        jnp.var(m,0); jnp.prod(x); jnp.max(m,0); jnp.min(x); jnp.any(b); jnp.all(b);
+        jnp.argmax(m,1);
         jnp.argmin(x); jnp.cumsum(x); jnp.cumprod(x); jnp.median(x); jnp.quantile(x,.3);
         jnp.percentile(x,30.); jnp.average(x); jnp.ptp(x); jnp.nansum(x);
         jnp.nanmean(x); jnp.count_nonzero(i); jnp.diff(x); jnp.trace(m); jnp.cov(m);
@@ -35,8 +36,9 @@ CALLS = {
         jnp.expand_dims(x,0); jnp.concatenate([x,y]); jnp.stack([x,y]);
         jnp.hstack([x,y]); jnp.vstack([x,y]); jnp.split(x,2); jnp.tile(x,2);
         jnp.repeat(x,2); jnp.flip(x); jnp.roll(x,1); jnp.rot90(m); jnp.pad(x,1);
-        jnp.broadcast_to(x,(3,4)); jnp.moveaxis(m,0,1); jnp.swapaxes(m,0,1); jnp.diag(x);
-        jnp.diagonal(m); jnp.tril(m); jnp.triu(m); jnp.take(x,i); jnp.append(x,y);
+        jnp.broadcast_to(x,(3,4)); jnp.moveaxis(m,0,1); jnp.swapaxes(m,0,1);
+        jnp.diag(x); jnp.diagonal(m); jnp.tril(m); jnp.triu(m); jnp.take(x,i);
+        jnp.append(x,y);
         jnp.take_along_axis(x,i,0); jnp.meshgrid(x,y); jnp.atleast_2d(x);
         jnp.column_stack([x,y]); jnp.insert(x,1,2.); jnp.delete(x,1)
     """,
@@ -71,7 +73,8 @@ CALLS = {
         jax.nn.logsumexp(x); jax.nn.standardize(x); jax.scipy.special.gammaln(p);
         jax.scipy.special.erf(x); jax.scipy.special.xlogy(x,p);
         jax.scipy.special.logit(x); jax.scipy.stats.norm.logpdf(x);
-        jax.random.split(key); jax.random.normal(key,(4,)); jax.random.uniform(key,(4,));
+        jax.random.split(key); jax.random.normal(key,(4,));
+        jax.random.uniform(key,(4,));
         jax.random.permutation(key,x); jax.random.bernoulli(key)
     """,
 }
@@ -79,20 +82,17 @@ CALLS = {
 
 def texts():
     """The texts of all calls, in order."""
-    calls = " ".join(" ".join(CALLS.values()).split())
-    found = "; ".join(CALLS.values())
-    return [" ".join(text.split()) for text in found.split(";") if text.strip() and calls]
+    found = " ".join("; ".join(CALLS.values()).split()).split(";")
+    return [text.strip() for text in found]
 
 
 def arrays(jax):
     """The arrays that the texts name, of a package."""
     make, rng = jax.numpy.asarray, np.random.default_rng(0)
-    m, n, (x, y) = rng.normal(size=(4, 4)), rng.normal(size=(4, 4)), rng.normal(size=(2, 4))
-    found = {
-        "x": x, "y": y, "p": np.sort(np.abs(x) + 0.5), "m": m, "n": n,
-        "s": m @ m.T + np.eye(4),
-    }  # fmt: skip
-    found = {name: make(value.astype("float32")) for name, value in found.items()}
+    m, n, (x, y) = (rng.normal(size=shape) for shape in ((4, 4), (4, 4), (2, 4)))
+    floats = {"x": x, "y": y, "p": np.sort(np.abs(x) + 0.5), "m": m, "n": n}
+    floats["s"] = m @ m.T + np.eye(4)
+    found = {name: make(value.astype("float32")) for name, value in floats.items()}
     found |= {"i": make(np.int32([2, 0, 3, 1])), "k": make(np.int32([1, 1, 0, 2]))}
     found |= {"b": make(np.array([True, False, True, True]))}
     return found | {"key": jax.random.key(0), "jax": jax, "jnp": jax.numpy}

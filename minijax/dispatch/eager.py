@@ -484,13 +484,13 @@ class PlanCache(SignatureCache):
         """Keep a plan that has proved itself, or note that there is none."""
         try:
             plan, args = Plan(*call, placement), call[1:]
-            proved = agree(plan.run(*args), result, plan.leaves(*args))
-            if proved and (self._add_record(plan, *args) or plan.is_faster(*args, took)):
+            right = agree(plan.run(*args), result, plan.leaves(*args))
+            if right and (self._add_record(plan, *args) or plan.is_faster(*args, took)):
                 self.plans[key] = plan
+                return
         except Exception:
             pass  # the function can do without
-        if key not in self.plans:
-            self.refused.add(key)
+        self.refused.add(key)
 
     def _add_record(self, plan, args, kwargs):
         """Have the gate answer such calls, and return whether it will."""
@@ -498,7 +498,8 @@ class PlanCache(SignatureCache):
         entry = fastpath_entry(ready)
         fixed = [x for i, x in enumerate(args) if i not in plan.nums]
         fixed += [x for name, x in kwargs.items() if name not in plan.names]
-        if not fastpath_supported(entry, ready.placement) or not all(map(_stays, fixed)):
+        known = fastpath_supported(entry, ready.placement)
+        if not known or not all(map(_stays, fixed)):
             return False
         trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
         named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
