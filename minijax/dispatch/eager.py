@@ -108,14 +108,9 @@ def _rarer_key_of(x, placement):
         return kind, *[key_of(end, placement) for end in (x.start, x.stop, x.step)]
     if isinstance(x, tuple):
         return kind, *[key_of(item, placement) for item in x]
-    if isinstance(x, CONSTANTS) or _is_frozen(kind):
+    if isinstance(x, CONSTANTS):
         return cache_key_of_value(x)
     raise NoPlan(f"an argument of type {kind.__name__}")
-
-
-def _is_frozen(kind):
-    options = getattr(kind, "__dataclass_params__", None)
-    return options is not None and options.frozen
 
 
 def call_key(args, kwargs, placement):
@@ -149,9 +144,13 @@ def varies(x):
     """
     if isinstance(x, (ArrayImpl, np.ndarray, np.generic)):
         return True
-    if type(x) not in CONTAINERS:
+    if isinstance(x, slice):
+        parts = [False, x.start, x.stop, x.step]
+    elif isinstance(x, (tuple, list, dict)):
+        parts = [*(x.values() if isinstance(x, dict) else x)]
+    else:
         return False
-    found = {varies(item) for item in (x.values() if type(x) is dict else x)}
+    found = {part is not False and varies(part) for part in parts}
     if len(found) == 2:
         raise NoPlan("arrays beside other values")
     return True in found
