@@ -56,11 +56,11 @@ BLOCK, PATIENCE, THREADS = 20, 900, 3
 LONG = 40
 LESS = {
     (streaming, "far_bytes"): lambda target: 2**10,
-    (shared_text, "SHORT"): 10,
-    (held_rows, "SMALL"): 2**10,
-    (strips, "LARGE"): 1,
-    (strips, "STRIP"): 16,
-    (marks, "LONG"): 2,
+    (shared_text, "MIN_PART_NS"): 10,
+    (held_rows, "MAX_SERIAL_ELEMENTS"): 2**10,
+    (strips, "MIN_STRIP_MINED_ELEMENTS"): 1,
+    (strips, "STRIP_LENGTH"): 16,
+    (marks, "MASK_THRESHOLD"): 2,
 }
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
@@ -181,7 +181,7 @@ def scheduled(nest):
 @contextlib.contextmanager
 def limits(long=LONG):
     """Let threads share steps of so many nanoseconds; stream small matrices."""
-    less = LESS | {(shared_text, "LONG"): long}
+    less = LESS | {(shared_text, "MIN_PARALLEL_NS"): long}
     with contextlib.ExitStack() as stack:
         for (module, name), value in less.items():
             stack.enter_context(patch.object(module, name, value))

@@ -110,7 +110,7 @@ class CardChance(kernel_cases.Chance):
         """A node that uses others; few folds, and some that run."""
         arg, draw = self.one(nodes), self.rng.random()
         hows = [
-            h for h in kernel_cases.RUNNING if arg.dtype.kind in fold_ops[h].accepts
+            h for h in kernel_cases.RUNNING if arg.dtype.kind in fold_ops[h].kinds
         ]
         if draw < 0.15 and hows and sizes:
             axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
@@ -158,7 +158,7 @@ class RowChance(CardChance):
         moving = [n for n in nodes if last in n.level and n.dtype.kind != "b"]
         if draw < 0.35 and moving:
             arg = self.one(moving)
-            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].accepts]
+            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].kinds]
             # A product of many numbers is one of some infinity, by its order.
             return fold_node(self.one([h for h in hows if h != "mul"]), (last,), arg)
         folds = [n for n in nodes if n.op == "fold" and n.dtype.kind != "b"]
@@ -250,12 +250,12 @@ class Guarded:
         self.before[GUARD : GUARD + len(numbers)] = numbers
         self.memory = card.allocate(len(self.before))
         self.address = self.memory.ptr + GUARD
-        card.copy_in(self.memory.ptr, self.before)
+        card.copy_to_device(self.memory.ptr, self.before)
 
     def fetch_into(self, numbers):
         """Copy the bytes to the host; return whether those around are as before."""
         after, size = np.empty_like(self.before), len(numbers)
-        self.card.copy_out(after, self.memory.ptr)
+        self.card.copy_to_host(after, self.memory.ptr)
         numbers[:] = after[GUARD : GUARD + size]
         self.before[GUARD : GUARD + size] = numbers
         return bool((after == self.before).all())

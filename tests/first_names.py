@@ -181,7 +181,7 @@ def entries(value):
         return {repr(each): "" for each in value}
     if isinstance(value, list):
         return [described(each) for each in value]
-    if type(value).__name__ == "Latest":
+    if type(value).__name__ == "Hook":
         return [described(value.value)]
     return None
 

@@ -147,7 +147,7 @@ class Chance:
             kept = max(arg.level[:-1], default=-1) + 1
             axis = int(self.rng.integers(kept, len(sizes)))
             axis = max(axis, *arg.level, 0) if arg.level else axis
-            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].accepts]
+            hows = [h for h in fold_ops if arg.dtype.kind in fold_ops[h].kinds]
             hows = [h for h in hows if sizes[axis] or not h.startswith("arg")]
             return fold_node(self.one(hows), (axis,), arg)
         if self.rng.random() < 0.3:
@@ -228,7 +228,7 @@ class PlacesChance(Chance):
     def node(self, nodes, sizes):
         """A node that uses others; one of four is a fold that runs."""
         arg = self.one(nodes)
-        hows = [how for how in RUNNING if arg.dtype.kind in fold_ops[how].accepts]
+        hows = [how for how in RUNNING if arg.dtype.kind in fold_ops[how].kinds]
         if not sizes or not hows or self.rng.random() < 0.75:
             return super().node(nodes, sizes)
         axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
@@ -245,7 +245,7 @@ class PlacesChance(Chance):
             place = Affine(0, (0,) * len(sizes))
         pairs, hows = self.computed(nodes), ["set", *UPDATES]
         at, terms = zip(*pairs)
-        hows = [h for h in hows if h == "set" or x.dtype.kind in fold_ops[h].accepts]
+        hows = [h for h in hows if h == "set" or x.dtype.kind in fold_ops[h].kinds]
         place, size = self.reached(place, size, terms)
         axes = union_of_levels([x.level, place.axes, *[number.level for number in at]])
         axes = union_of_levels(

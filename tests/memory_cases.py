@@ -231,10 +231,8 @@ def planned(found, args):
         for buffer, (kind, number) in found.places.items()
         if kind != "arena"
     }
-    memory, lives = (
-        PlannedAllocations(known, arena_offsets(found), arena),
-        live_ranges(program),
-    )
+    memory = PlannedAllocations(known, arena_offsets(found), arena)
+    lives = live_ranges(program)
     for number, step in enumerate(found.steps):
         run_step(step, memory)
         kept = [old for old, _ in found.in_place.get(number, ())]

@@ -72,12 +72,12 @@ def limits_too_far():
         return within(f, numbers, further, *more)
 
     within = vector_memory.emit_limits_hold
-    return _instead(vector_memory, "within", let_through)
+    return _instead(vector_memory, "emit_limits_hold", let_through)
 
 
 def running_folds_begin_anew():
     """A fold that runs begins anew with each block of a loop."""
-    return _instead(vector_folds, "runs", lambda fold: False)
+    return _instead(vector_folds, "is_scan", lambda fold: False)
 
 
 def windows_read_once():
@@ -117,4 +117,4 @@ def import_order():
     """
     tiles, vectors, rows, ends, strips, streams, *more = vector_kernels.SCHEDULE_PASSES
     changed = tiles, vectors, streams, rows, ends, strips, *more
-    return _instead(vector_kernels, "PASSES", changed)
+    return _instead(vector_kernels, "SCHEDULE_PASSES", changed)

@@ -35,7 +35,7 @@ def no_copies():
 @contextmanager
 def types_forgotten():
     """The types of arrays from outside are no part of a key."""
-    arrive = recording.Operands.arrive
+    arrive = recording.Operands.advance
 
     class Any(ShapedArray):
         """A type that is equal to all others of its rank."""
@@ -49,7 +49,7 @@ def types_forgotten():
         aval = arrive(self, x)
         return Any(aval.shape, aval.dtype, aval.weak_type)
 
-    with patch.object(recording.Operands, "arrive", alike):
+    with patch.object(recording.Operands, "advance", alike):
         yield
 
 
@@ -114,8 +114,8 @@ def places_outlive_arrays():
         self.inputs[-1] = recording.ArrayImpl(x._buffer, x.aval, x.placement)
         return name
 
-    before = recording.Operands.arrive
-    with patch.object(recording.Operands, "arrive", arrive):
+    before = recording.Operands.advance
+    with patch.object(recording.Operands, "advance", arrive):
         yield
 
 

@@ -16,7 +16,7 @@ MUTANTS = {
 import sys
 import minijax.vectorization.schedules as kernels
 
-ALL, FEW = kernels.PASSES, (kernels.with_vectors, kernels.with_marks)
+ALL, FEW = kernels.SCHEDULE_PASSES, (kernels.vectorize_loops, kernels.annotate_loops)
 
 class AsTheyCome:
     def __iter__(self):
@@ -26,7 +26,7 @@ class AsTheyCome:
         early = first in names and names.index(first) < names.index(other)
         return iter(ALL if early else FEW)
 
-kernels.PASSES = AsTheyCome()
+kernels.SCHEDULE_PASSES = AsTheyCome()
 """,
     # Another thread's running import was taken for one's own, so that a name was handed
     # out before the operators were there.
@@ -45,13 +45,13 @@ lazy.is_importing = too_early
     # for this module.
     "waiting inside an import": """
 import minijax._lazy as lazy
-awake = lazy.awake
+after_registrations = lazy.after_registrations
 
 def waiting(load):
     with lazy._lock:
-        return awake(load)
+        return after_registrations(load)
 
-lazy.awake = waiting
+lazy.after_registrations = waiting
 """,
     # A child was forked while another thread was loading, and waited for it forever.
     "lock held over a fork": """
@@ -68,7 +68,7 @@ import minijax.numpy.indexing
 from minijax.numpy import operators as methods
 from minijax.numpy import array_methods as syntax
 
-syntax.register({"at": methods.at})
+syntax.register_methods({"at": methods.at})
 """,
 }
 

@@ -99,7 +99,7 @@ def steps(mesh, n, width=512, layers=6, examples=512, times=12):
         config.update("minijax_overlap", on)
         programs[name] = program(exchange)
         results[name] = [np.asarray(w) for w in programs[name](ws, x)]
-    watch, comm = current_world().watch, current_world().comm
+    watch, comm = current_world().watchdog, current_world().comm
     for _ in range(times):
         for name, f in programs.items():
             comm.Barrier()

@@ -203,14 +203,14 @@ class RedZones:
             lambda memory, buffer: self.allocate(memory, buffer),
         )
         for module in (cpu_backend, planned_backend):
-            put(module, "scratch", self.scratch)
+            put(module, "scratch_bytes", self.scratch)
         for program in (cpu_backend.CPUProgram, planned_backend.PlannedProgram):
             put(program, "__call__", self.watched(program.__call__))
         if self.apart:
             rounded = arenas.align_up
-            put(arenas, "rounded", lambda size: rounded(size) + ALIGNMENT)
-            put(arenas.Arena, "give", lambda arena, start, size: None)
-            put(steps_text, "SMALL", -1)
+            put(arenas, "align_up", lambda size: rounded(size) + ALIGNMENT)
+            put(arenas.Arena, "free", lambda arena, start, size: None)
+            put(steps_text, "SMALL_LOCAL_BYTES", -1)
         return self
 
     def put(self, owner, name, value):

@@ -341,7 +341,7 @@ def test_what_cannot_be_compiled_stays_as_it_is(x, monkeypatch):
     def refuse(*args, **kwargs):
         raise NotImplementedError("no such thing")
 
-    monkeypatch.setattr("minijax.autojitting.autojit.compiled", refuse)
+    monkeypatch.setattr("minijax.autojitting.autojit.compile_cached", refuse)
     watch = autojit(lambda x: x + 1.0, patience=0.0)
     for _ in range(3):
         assert watch(x).tolist() == [1, 2, 3, 4]

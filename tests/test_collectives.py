@@ -51,13 +51,13 @@ def test_a_sum_has_no_step_of_python():
     clear_caches()
     pmap(sum_of, "i")(ROWS)
     [program] = mesh_programs()
-    assert program.seat and not program.executable.host.steps
+    assert program.executor_slot and not program.executable.host.steps
     assert "exchange" in str(program.executable.lowered)
     with config.override("minijax_exchange", False):
         clear_caches()
         pmap(sum_of, "i")(ROWS)
         [program] = mesh_programs()
-        assert program.seat is False and program.executable.host.steps
+        assert program.executor_slot is False and program.executable.host.steps
     clear_caches()
 
 

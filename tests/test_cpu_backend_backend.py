@@ -354,8 +354,8 @@ def test_a_profile_multiplies_as_the_program_does(shape):
 def test_a_fork_while_a_program_is_made_has_a_collector():
     script = """
 import gc, os
-from minijax._lazy import collector_at_rest
-@collector_at_rest
+from minijax._lazy import without_gc
+@without_gc
 def work():  # as in another thread
     if os.fork() == 0:
         os._exit(10 + gc.isenabled())

@@ -27,8 +27,8 @@ def test_scan():
     step, (x, m) = program.steps[-1], program.inputs
     assert isinstance(step, ScanStep) and step.length == 4 and step.reverse
     assert step.xs == [m] and captured_buffers(step.body) == [m]
-    assert step.starts[0] not in (x, m), "the loop writes to its starts"
-    assert {*step.starts, *step.results, *step.ys} == {*step.writes}
+    assert step.init[0] not in (x, m), "the loop writes to its starts"
+    assert {*step.init, *step.results, *step.ys} == {*step.writes}
     assert program.outputs == [*step.results, *step.ys]
 
 
@@ -47,7 +47,7 @@ def test_while_reads_what_its_programs_capture():
     program = lower(make_jaxpr(f)(X, 9.0))
     step = program.steps[-1]
     assert isinstance(step, While)
-    assert {*program.inputs, *step.starts} == {*step.reads}
+    assert {*program.inputs, *step.init} == {*step.reads}
 
 
 def test_batches_of_loops_carry_who_goes_on():
@@ -55,7 +55,7 @@ def test_batches_of_loops_carry_who_goes_on():
         return lax.while_loop(lambda c: c < 9, lambda c: c + 1, x)
 
     step = last_step(vmap(f), X)
-    assert [buffer.dtype.name for buffer in step.starts] == ["bool", "float32"]
+    assert [buffer.dtype.name for buffer in step.init] == ["bool", "float32"]
 
 
 def test_choice():
@@ -63,8 +63,8 @@ def test_choice():
         return lax.switch(i, [lambda: x, lambda: x + 1, lambda: 2 * x])
 
     step = last_step(f, X, 1)
-    assert isinstance(step, Branch) and len(step.branches) == 3
-    assert all(branch.inputs == [] for branch in step.branches)
+    assert isinstance(step, Branch) and len(step.programs_of_branches) == 3
+    assert all(branch.inputs == [] for branch in step.programs_of_branches)
 
 
 def test_a_choice_that_is_made_is_no_step():

@@ -132,19 +132,19 @@ def card(monkeypatch):
 def test_work_is_done_late_and_in_order(card):
     memory, near = card.allocate(16), np.zeros(4, np.float32)
     twice = card.load(TWICE, ["twice"])["twice"]
-    card.copy_in(memory.ptr, np.float32([1, 2, 3, 4]))
+    card.copy_to_device(memory.ptr, np.float32([1, 2, 3, 4]))
     card.launch(twice, 1, 4, [memory.ptr])
     assert not card.is_done
-    card.copy_out(near, memory.ptr)
+    card.copy_to_host(near, memory.ptr)
     assert card.is_done and near.tolist() == [2, 4, 6, 8]
 
 
 @needs_compiler
 def test_what_is_copied_in_may_be_changed_at_once(card):
     memory, x, near = card.allocate(16), np.ones(4, np.float32), np.empty(4, np.float32)
-    card.copy_in(memory.ptr, x)
+    card.copy_to_device(memory.ptr, x)
     x[:] = 7
-    card.copy_out(near, memory.ptr)
+    card.copy_to_host(near, memory.ptr)
     assert near.tolist() == [1] * 4
 
 
@@ -152,13 +152,13 @@ def test_what_is_copied_in_may_be_changed_at_once(card):
 def test_a_graph_is_done_when_it_is_replayed(card):
     memory, near = card.allocate(16), np.zeros(4, np.float32)
     twice = card.load(TWICE, ["twice"])["twice"]
-    card.copy_in(memory.ptr, np.float32([1, 2, 3, 4]))
+    card.copy_to_device(memory.ptr, np.float32([1, 2, 3, 4]))
     graph = card.record(lambda: card.launch(twice, 1, 4, [memory.ptr]))
-    card.copy_out(near, memory.ptr)
+    card.copy_to_host(near, memory.ptr)
     assert near.tolist() == [1, 2, 3, 4]
     card.replay(graph)
     card.replay(graph)
-    card.copy_out(near, memory.ptr)
+    card.copy_to_host(near, memory.ptr)
     assert near.tolist() == [4, 8, 12, 16]
 
 
@@ -230,9 +230,9 @@ def test_what_is_kept_on_disk_is_not_compiled_again(card, monkeypatch, kept):
     with pytest.raises(TypeError):
         card.load(TWICE.replace("2", "3"), ["twice"])
     memory, near = card.allocate(16), np.zeros(4, np.float32)
-    card.copy_in(memory.ptr, np.float32([1, 2, 3, 4]))
+    card.copy_to_device(memory.ptr, np.float32([1, 2, 3, 4]))
     card.launch(twice, 1, 4, [memory.ptr])
-    card.copy_out(near, memory.ptr)
+    card.copy_to_host(near, memory.ptr)
     assert near.tolist() == [2, 4, 6, 8]
 
 

@@ -94,7 +94,7 @@ def test_products_in_graphs_and_loops_are_its_too(machine):
     x = np.random.default_rng(3).standard_normal((20, 40), np.float32)
     program = GraphProgram(make_jaxpr(lambda x: jnp.tanh(x @ x.T) @ x)(x), device=gpu)
     [recorded] = program.steps
-    assert len(recorded.acts) == 3
+    assert len(recorded.actions) == 3
     far, before = minijax.device_put(x, gpu), dict(cupy.counts)
     for _ in range(4):
         [result] = program(far)

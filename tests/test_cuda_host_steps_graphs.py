@@ -86,7 +86,7 @@ def test_a_failure_in_a_graph_names_its_program(machine):
     x = minijax.device_put(X, gpu)
     for _ in range(3):
         program(x)
-    assert list(gpu.card.unfinished)[-1].startswith("a graph of twin, which begins in")
+    assert list(gpu.card.pending)[-1].startswith("a graph of twin, which begins in")
     gpu.card.wait()
 
 

@@ -361,15 +361,15 @@ def test_kinds_of_one_function():
 SECOND_CALL = """
 import sys
 import minijax
-from minijax.dispatch.fastpath_functions import Records, _opened
+from minijax.dispatch.fastpath_functions import SignatureCache, _opened
 from minijax.llvm import compiler
 
 f, x = minijax.jit(lambda x: x * 2 + 1), minijax.numpy.ones(4)
-made, maker = [], compiler.engine_maker.value
-compiler.engine_maker.value = lambda library: made.append(1) or maker(library)
+made, maker = [], compiler.engine_factory.value
+compiler.engine_factory.value = lambda library: made.append(1) or maker(library)
 f(x)
 modules, first = len(sys.modules), len(made)
-for count in range(2, Records.warm):
+for count in range(2, SignatureCache.warm):
     f(x)
     assert (len(sys.modules), len(made), _opened) == (modules, first, []), count
 f(x)
@@ -893,13 +893,13 @@ def test_forks():
 OPENED_MEANWHILE = """
 from minijax import jit
 from minijax.dispatch import fastpath_functions as gated_functions
-made = gated_functions.Records
+made = gated_functions.SignatureCache
 class Meanwhile(made):
     def METHOD(self, *args):
         super().METHOD(*args)
-        gated_functions.Records = made
-        gated_functions.open_gate()  # by another thread
-gated_functions.Records = Meanwhile
+        gated_functions.SignatureCache = made
+        gated_functions.enable_fastpath()  # by another thread
+gated_functions.SignatureCache = Meanwhile
 f = jit(lambda x: x + 1, backend="cpu")
 print([float(f(2.0)) for _ in range(5)])
 """
@@ -932,7 +932,7 @@ if child == 0:
     signal.alarm(100)
     for _ in range(100):
         f(1.0)
-    assert f._ready.chain or not gated_functions.Records.around
+    assert f._ready.chain or not gated_functions.SignatureCache.around
     os._exit(7)
 forked.set()
 thread.join()

@@ -9,13 +9,13 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit
 from minijax.dispatch import fastpath as gate
-from minijax.dispatch.fastpath import (
+from minijax.dispatch.fastpath_functions import enable_fastpath
+from minijax.dispatch.fastpath_tables import (
     NativeTable,
     accepted_scalars,
     tree_node_code,
     tree_table,
 )
-from minijax.dispatch.fastpath_functions import enable_fastpath
 from minijax.dispatch.lowlevel import UnknownLayout, i64
 from minijax.jitting.arguments import StaticKey
 from minijax.tree_util import tree_structure

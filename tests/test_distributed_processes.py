@@ -254,7 +254,7 @@ def test_the_watchdog_says_who_is_missing(capsys):
 def test_a_program_that_is_repeated_is_not_compared_again():
     def program(engine, rank):
         asked, watch = [], lambda label, action, *args: action(*args)
-        world = SimpleNamespace(latest={}, watch=watch)
+        world = SimpleNamespace(latest={}, watchdog=watch)
         world.engine = lambda *args: asked.append(args) or engine
         for text in ("a", "a", "b", "a", "a"):
             crossings.check_same_program(world, (0, 1), text)

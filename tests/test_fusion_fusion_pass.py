@@ -378,7 +378,7 @@ def broken_part(**more):
 @pytest.mark.parametrize(
     "change, wrong",
     [
-        (broken_part(orders=frozenset({(1, 0)})), "wrong order"),
+        (broken_part(axis_orders=frozenset({(1, 0)})), "wrong order"),
         (lambda fusion: fusion.place.__setitem__(1, -1), "wrong order"),
         (lambda fusion: fusion.members[1].remove(1), "in no part"),
         (lambda fusion: fusion.parts.clear(), "in no part"),

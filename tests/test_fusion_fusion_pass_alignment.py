@@ -59,14 +59,14 @@ def test_loops_of_two(f, sizes):
 def test_the_tables_of_two_are_those_of_their_kernel(f):
     first, second = parts_of(f)
     candidate = fuse_same_loops(first, second, producer_consumer_edges(first, second))
-    both = candidate.part({link.buffer for link in candidate.links})
+    both = candidate.part({link.buffer for link in candidate.edges})
     launch = fused_launch(both, both.made)
     check_kernel(launch.kernel)
     whole, target = fusion_group_of(launch), current_target()
     assert both.ops == whole.ops and both.made.keys() == whole.made.keys()
     assert {buffer for buffer, _ in both.loads} == {b for b, _ in whole.loads}
     assert both.folding(both.made).keys() == whole.folding(whole.made).keys()
-    assert len(both.orders) == len(whole.orders)
+    assert len(both.axis_orders) == len(whole.axis_orders)
     for buffer in both.made:
         assert 0 < both.cost(buffer, target) <= whole.cost(buffer, target)
 
@@ -79,7 +79,7 @@ def test_a_kernel_is_written_when_its_part_is_settled(monkeypatch):
         written.append(args)
         return fused_launch(*args)
 
-    monkeypatch.setattr("minijax.fusion.fusion_pass.merged", counted)
+    monkeypatch.setattr("minijax.fusion.fusion_pass.fused_launch", counted)
 
     def softmax(x):
         e = jnp.exp(x - x.max(1, keepdims=True))
@@ -99,7 +99,7 @@ def test_uses():
     uses, last = buffer_uses(program), len(program.steps) - 1
     assert uses.needs[last] == {0, 1} and uses.users[0] == {last}
     [made] = program.steps[0].writes
-    assert uses.makers[made] == 0 and uses.readers[made] == [last]
+    assert uses.producers[made] == 0 and uses.consumers[made] == [last]
     assert made not in uses.kept and not uses.shared
 
 

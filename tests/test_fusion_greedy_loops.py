@@ -57,7 +57,7 @@ def test_a_place_is_sought_along_a_whole_axis_and_forwards():
     parts = [*linked(lambda x: lax.argmax(jnp.exp(x), 1, "int32"))[:2]]
     assert fuse_in_common_loops(
         *parts, producer_consumer_edges(*parts)
-    ).second.solid == {1}
+    ).second.unsplittable_axes == {1}
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_random_folds_in_uneven_parts():
         if cut:
             found += 1
             pair = partial_fold_kernel(kernel, cut), final_fold_kernel(kernel, cut)
-            left = cut.partials.values()
+            left = cut.partial_nodes.values()
             new = [*left, *[store.parameter for store in kernel.stores]]
             zeros = {x.name: np.zeros(x.size, x.dtype) for x in new}
             assert_alike(kernel, pair, memory | zeros)

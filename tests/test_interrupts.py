@@ -121,7 +121,9 @@ BLOCKS = {
     "noting": lambda: collect_notes(MESH),
     "permissive_promotion": permissive_promotion,
     "autojit": lambda: autojit(),
-    "restored_switches": lambda: restored_switches(current_switches() | OTHER, X.placement),
+    "restored_switches": lambda: restored_switches(
+        current_switches() | OTHER, X.placement
+    ),
     "profiler": traced,
     "user": of_a_user,
 }
@@ -306,11 +308,12 @@ OTHERS = {
     "_mentioning": OF_ONE_OBJECT, "inside": OF_ONE_OBJECT, "block": OF_ONE_OBJECT,
     "turns_of": OF_ONE_OBJECT, "sweep": OF_ONE_OBJECT, "within_strips": OF_ONE_OBJECT,
     "TraceAnnotation": "changes nothing before it ends",
-    "Folder": "entered while Ctrl-C waits", "uninterrupted": "makes Ctrl-C wait",
+    "Folder": "entered while Ctrl-C waits", "defer_interrupts": "makes Ctrl-C wait",
     "replacing": "Python closes the file, and the draft goes with the generator",
-    "Card": "changes nothing: the lock and the device are of C",
-    "named_scope": "changes nothing", "Extent": INSIDE, "Derived": INSIDE,
-    "Enterable": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
+    "CudaContext": "changes nothing: the lock and the device are of C",
+    "named_scope": "changes nothing", "ContextValue": INSIDE,
+    "DerivedContextValue": INSIDE,
+    "ReentrantContext": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
     "_Taking": INSIDE, "take_current_trace": INSIDE,
 }  # fmt: skip
 

@@ -87,7 +87,7 @@ def test_rows(name):
 
 @pytest.mark.parametrize("how", fold_ops)
 def test_folding_starts_where_it_changes_nothing(how):
-    for kind in fold_ops[how].accepts:
+    for kind in fold_ops[how].kinds:
         dtype = np.dtype(KINDS[kind][0])
         x = cases.specimen(dtype.name)[:, None]
         with np.errstate(all="ignore"):

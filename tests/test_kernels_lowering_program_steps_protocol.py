@@ -157,11 +157,17 @@ def test_rules_with_a_hole(rules):
 
 
 def test_every_type_of_step_is_whole():
-    of_a_card = {"CardProduct", "CardTaps", "LibraryProduct", "SortPass", "BlockLoop"}
+    of_a_card = {
+        "DeviceMatmul",
+        "DeviceConvolution",
+        "CublasMatmul",
+        "SortPass",
+        "BlockLoop",
+    }
     names = {kind.__name__ for kind in step_kinds} - of_a_card
-    everywhere = "Launch Evaluate Product TapProduct Sort CallRoutine Branch"
-    everywhere += " Repeat While"
-    of_replicas = {"Exchange", "JointExchange", "ExchangeBegin", "ExchangeEnd"}
+    everywhere = "Launch Evaluate Matmul TapProduct Sort CallLapack Branch"
+    everywhere += " ScanStep While"
+    of_replicas = {"Collective", "BucketedAllReduce", "AllReduceStart", "AllReduceDone"}
     assert names == {*everywhere.split()} | of_replicas
     for kind, rules in [*step_kinds.items()]:
         step_kinds[kind] = rules  # is checked

@@ -84,5 +84,5 @@ def wanted(kernel, far):
     found = np.empty(kernel.sizes, "float32")
     for indices in np.ndindex(*kernel.sizes):
         inside = all(0 <= g.place.at(indices) < g.limit for g in detail.guards)
-        found[indices] = far[detail.place.at(indices)] if inside else detail.other
+        found[indices] = far[detail.place.at(indices)] if inside else detail.fill
     return found.sum(1) if kernel.name == "total" else 2 * found.ravel()

@@ -93,7 +93,7 @@ def test_no_step_of_numpy_is_left():
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_numpy_hides_its_lapack_its_steps_remain(kind, monkeypatch):
     for module in (routines, on_cpu):
-        monkeypatch.setattr(module, "routine", lambda name: None)
+        monkeypatch.setattr(module, "lapack_routine", lambda name: None)
     x = hermitian(drawn((33, 33), kind))
     for function in (lax.linalg.eigh, lax.linalg.svd, lax.linalg.qr, lax.linalg.lu):
         close(jit(lambda x, f=function: f(x))(x), function(x), kind, 100)

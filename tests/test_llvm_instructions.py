@@ -128,8 +128,8 @@ def test_what_does_not_change_is_written_outside_of_a_loop():
     f = FunctionBuilder()
 
     def body(index, names):
-        f.once("a", 0, "add i64 %n, 1")
-        f.once("b", 1, f"add i64 {index}, 1")
+        f.cached_instructions("a", 0, "add i64 %n, 1")
+        f.cached_instructions("b", 1, f"add i64 {index}, 1")
         return [f.emit(f"add i64 {names[0]}, {index}")]
 
     [last] = f.turns(0, 2, 5, [("i64", "0")], body)

@@ -21,10 +21,10 @@ from minijax.windows import convolution_tiles as tap_products
 FLOAT, TARGET = np.dtype("float32"), host_target()
 TILE = MicroTile(2, 2, 8, FLOAT)
 MAKERS = {
-    "products": (gemm, "library", "TargetLibrary", (FLOAT, TARGET)),
+    "products": (gemm, "gemm_library", "TargetLibrary", (FLOAT, TARGET)),
     "sorting": (radix, "sort_library", "TargetLibrary", (4, TARGET)),
     "windows": (tap_products, "tap_library", "TargetLibrary", (TILE, TARGET)),
-    "replicas": (exchange_steps, "collectives_library", "WordsLibrary", ()),
+    "replicas": (exchange_steps, "collectives_library", "LowLevelLibrary", ()),
 }
 
 

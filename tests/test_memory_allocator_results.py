@@ -251,8 +251,8 @@ def test_a_child_has_numbers_of_its_own():
     text = """
 import os
 import numpy as np
-from minijax.memory.allocator import empty
-x = empty((2_000_000,), np.dtype("float32"))
+from minijax.memory.allocator import pooled_empty
+x = pooled_empty((2_000_000,), np.dtype("float32"))
 x[:] = 1
 child = os.fork()
 if child == 0:

@@ -244,7 +244,7 @@ def test_a_promise_is_kept_once():
     closed = make_jaxpr(lambda x: jnp.sin(x) * 2.0)(X)
     writer, inputs = writer_of(closed)
     inline_jaxpr_into(writer, closed, inputs, ["p"])
-    assert not writer.promised and writer.inline(closed, inputs) != ["p"]
+    assert not writer.declared_types and writer.inline(closed, inputs) != ["p"]
 
 
 def test_inline_twice_has_other_names():

@@ -37,7 +37,7 @@ from minijax.threads.atomics import (
     pause_text,
 )
 from minijax.threads.parallel_loops import (
-    PARALLEL_THRESHOLDS,
+    MIN_PARALLEL_NS,
     estimate_kernel_time,
     grain_unit,
     parallel_launches,
@@ -168,7 +168,7 @@ def test_helpers_sleep_and_are_woken(helpers):
 def test_a_pool_that_stopped_does_all_itself():
     alone, done = ThreadPool(1), []
     alone.stop()
-    assert not any(helper.is_alive() for helper in alone.helpers)
+    assert not any(helper.is_alive() for helper in alone.workers)
 
     @TASK
     def task(args, start, end, space):
@@ -298,7 +298,7 @@ def test_what_is_long_is_shared(name):
     for step in CPUProgram(make_jaxpr(f)(*args)).plan.program.walk():
         if (
             isinstance(step, Launch)
-            and estimate_kernel_time(step.kernel, target) > PARALLEL_THRESHOLDS
+            and estimate_kernel_time(step.kernel, target) > MIN_PARALLEL_NS
         ):
             long.append(step)
             assert parallel_launches(step, target), step.kernel
@@ -453,8 +453,8 @@ def results(f, shapes, dtype="float32"):
 @pytest.fixture
 def small(monkeypatch):
     """All that can be shared is shared."""
-    monkeypatch.setattr("minijax.threads.parallel_loops.PARALLEL_THRESHOLDS", 0)
-    monkeypatch.setattr("minijax.threads.parallel_loops.SHORT", 0.001)
+    monkeypatch.setattr("minijax.threads.parallel_loops.MIN_PARALLEL_NS", 0)
+    monkeypatch.setattr("minijax.threads.parallel_loops.MIN_PART_NS", 0.001)
 
 
 @pytest.fixture
@@ -485,7 +485,9 @@ def test_short_steps_are_not_shared():
 
 
 def test_without_a_pool(small, monkeypatch):
-    monkeypatch.setattr("minijax.threads.parallel_loops.parallel_for_address", lambda: None)
+    monkeypatch.setattr(
+        "minijax.threads.parallel_loops.parallel_for_address", lambda: None
+    )
     assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
 
 
@@ -519,8 +521,8 @@ from minijax import jit
 f = jit(lambda x: jnp.tanh(x) * x, backend="cpu")
 x = jnp.linspace(-1, 1, 500_000)
 wanted = np.asarray(f(x))
-from minijax.threads.pool import pool
-print(len(pool().helpers), flush=True)
+from minijax.threads.pool import thread_pool
+print(len(thread_pool().workers), flush=True)
 """
 
 ENDINGS = {
@@ -596,10 +598,10 @@ def test_processes_end_as_they_should(threads, ending):
 def test_a_pool_of_a_fork_has_no_helpers():
     script = """
 import os
-from minijax.threads.pool import pool
+from minijax.threads.pool import thread_pool
 if os.fork() == 0:
-    os._exit(len(pool().helpers))
-print(os.wait()[1], len(pool().helpers))
+    os._exit(len(thread_pool().workers))
+print(os.wait()[1], len(thread_pool().workers))
 """
     assert run_script(script, "3") == (0, ["0", "2"], "")
 
@@ -611,7 +613,7 @@ def test_threads_that_cannot_start(monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(threading.Thread, "start", refuse)
         alone = ThreadPool(3)
-    assert alone.helpers == [] and i64[alone.address + PoolState.helpers] == 0
+    assert alone.workers == [] and i64[alone.address + PoolState.helpers] == 0
     alone.stop()
 
 

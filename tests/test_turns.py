@@ -87,7 +87,7 @@ def test_in_turn_as_by_a_team(name, columns, fresh, monkeypatch):
         found.append(np.asarray(mapped(EXCHANGES[name])(x)))
         [program] = mesh_programs()
         many = name == "many"  # too many for the table that would have to stay
-        assert type(program.seat) is (native_runs.TeamRunner if many else kind)
+        assert type(program.executor_slot) is (native_runs.TeamRunner if many else kind)
     assert found[0].tobytes() == found[1].tobytes()
 
 
@@ -103,13 +103,13 @@ def test_a_meeting_in_a_branch_or_a_loop_is_no_place_to_cut(fresh):
         mapped(f)(ROWS)
         [program] = mesh_programs()
         assert program.executable.parts == []
-        assert type(program.seat) is native_runs.TeamRunner
+        assert type(program.executor_slot) is native_runs.TeamRunner
     alone = make_mesh((1,), ("x",))
     x = device_put(np.ones((4, 3), np.float32), NamedSharding(alone, P("x")))
     clear_caches()
     assert np.allclose(mapped(looped, alone)(x), 0.125)
     [program] = mesh_programs()
-    assert type(program.seat) is native_runs.SerialRunner
+    assert type(program.executor_slot) is native_runs.SerialRunner
 
 
 @pytest.mark.parametrize("kind", ["jit", "pmap"])
@@ -279,8 +279,8 @@ CHILD = """
 import os
 import numpy as np
 from minijax import lax, pmap
-from minijax.dispatch.fastpath_functions import open_gate
-open_gate()
+from minijax.dispatch.fastpath_functions import enable_fastpath
+enable_fastpath()
 x = pmap(lambda v: v)(np.arange(16.0, dtype=np.float32).reshape(2, 8))
 f = pmap(lambda v: lax.psum(v, "i"), "i")
 for _ in range(20):

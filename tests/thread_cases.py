@@ -103,7 +103,7 @@ def differs_in_two(kernel, cut, rng):
     """Whether the two kernels of a fold leave something else than the one."""
     makers = (
         partial_fold_kernel,
-        *([remainder_fold_kernel] if cut.rest else []),
+        *([remainder_fold_kernel] if cut.final_nodes else []),
         final_fold_kernel,
     )
     kernels = [check_kernel(make(kernel, cut)) for make in makers]
@@ -125,7 +125,7 @@ def differences(kernels, target):
         if cut := split_of_folds(kernel):
             counts[1] += 1
             todo += [partial_fold_kernel(kernel, cut)]
-            todo += [remainder_fold_kernel(kernel, cut)] if cut.rest else []
+            todo += [remainder_fold_kernel(kernel, cut)] if cut.final_nodes else []
             wrong += [kernel] * differs_in_two(kernel, cut, rng)
         for each in todo:
             found = differs_in_parts(each, target, rng)

@@ -213,10 +213,8 @@ def parts(rows, columns, dtype, along=1):
     a = load_node(x, (Affine(0, (1, rows)), Affine(0, (columns, 1)))[along])
     s = fold_node("add", (1,), a)
     two = op_node("add", s, s)
-    whole, most = (
-        fold_node("add", (0,), op_node("mul", two, two)),
-        fold_node("max", (0,), s),
-    )
+    whole = fold_node("add", (0,), op_node("mul", two, two))
+    most = fold_node("max", (0,), s)
     part = op_node("div", op_node("mul", s, two), whole)
     r = op_node("sub", part, most)
     nodes = (a, s, two, whole.args[0], whole, most, part.args[0], part, r)
@@ -330,10 +328,8 @@ def spread(rows, columns, dtype, how, step=1, distinct=False):
     if distinct:
         last = [constant_node(size - 1, np.dtype("int64")) for size in (rows, columns)]
         at = tuple(op_node("sub", end, index_node(k)) for k, end in enumerate(last))
-        terms, place = (
-            (IndirectTerm(columns, rows), IndirectTerm(1, columns - 1)),
-            Affine(0, (0, 0)),
-        )
+        terms = (IndirectTerm(columns, rows), IndirectTerm(1, columns - 1))
+        place = Affine(0, (0, 0))
         nodes = [*last, *[node.args[1] for node in at], *at]
     y = op_node("add", a := load_node(x, Affine(0, (columns, 1))), a)
     update = Update(how, at, terms, (0, 1), distinct)

@@ -111,7 +111,7 @@ def _on_a_card(fun, arrays) -> str:
     closed = part("jaxprs.jaxpr").make_jaxpr(fun)(*arrays)
     lower, fuse = part("kernels.lowering").lower, part("fusion.fusion_pass").fuse
     kernel = fuse(lower(closed)).steps[0].kernel
-    shape = part("gpu.schedules").shape_of(kernel)
+    shape = part("gpu.schedules").choose_launch(kernel)
     return part("gpu.codegen").cuda_function(kernel, shape, "loss")
 
 

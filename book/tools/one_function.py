@@ -99,7 +99,7 @@ def schedule_lines() -> Lines:
     lower, fuse = part("kernels.lowering").lower, part("fusion.fusion_pass").fuse
     kernel = fuse(lower(closed)).steps[0].kernel
     target = part("llvm.targets").current_target()
-    nest = part("llvm.targets").schedule.value(kernel, target)
+    nest = part("llvm.targets").scheduler.value(kernel, target)
     text = part("kernels.loop_nests").print_nest(kernel, nest).rstrip("\n")
     known = {_VALUE.match(line)[1]: n for line, n in kernel_lines() if n}
     found = [(line, _VALUE.match(line)) for line in text.split("\n")]

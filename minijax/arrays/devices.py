@@ -224,11 +224,11 @@ class Placement:
       joint: where results go: here, or if arrays lie in parts, whole on each device.
     """
 
-    __slots__ = ("committed", "device", "devices", "joint", "sharding")
+    __slots__ = ("committed", "device", "devices", "mesh_placement", "sharding")
 
     def __init__(self, sharding, committed, joint=None):
         self.sharding, self.committed = sharding, committed
-        self.device, self.joint = sharding._device, joint or self
+        self.device, self.mesh_placement = sharding._device, joint or self
         self.devices = sharding._device_assignment
 
     def __repr__(self):
@@ -341,7 +341,7 @@ class _Default:
         """Make a new lock after a fork: no other thread is there to release it."""
         self.lock = RLock()
 
-    def told(self, name, values):
+    def invalidate(self, name, values):
         """Forget the placement, as the switch `name` now has these values."""
         with self.lock:
             (self.apart.add if len(values) > 1 else self.apart.discard)(name)
@@ -488,7 +488,9 @@ def _unknown(backend, reason=""):
 def _define(name, default, accepts):
     value = os.environ.get(name.upper(), default)
     value = os.environ.get(f"MINI{name.upper()}", value)  # for this library alone
-    config.define(name, value, accepts, told=lambda values: _default.told(name, values))
+    config.define(
+        name, value, accepts, told=lambda values: _default.invalidate(name, values)
+    )
 
 
 _define("jax_platforms", None, _present)

@@ -367,7 +367,7 @@ def placement_of(args, name, labels=None):
     found = None
     for arg in args:
         if isinstance(arg, BufferInterop):
-            place = arg.placement.joint
+            place = arg.placement.mesh_placement
             if place.committed and place is not found:
                 if found is None:
                     found = place

@@ -30,19 +30,15 @@ from minijax.errors import StaticIntegerError
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
-FLOAT_KINDS, INEXACT_KINDS, INT_KINDS, REAL_DTYPE_KINDS, NUMBER_DTYPE_KINDS = (
-    "hf",
-    "hfc",
-    "iu",
-    "iuhf",
-    "iuhfc",
-)
-BITWISE_KINDS, ORDERED_KINDS, ANY_KINDS, COMPARABLE_KINDS = (
-    "biu",
-    "biuhf",
-    "biuhfc",
-    "biuhfcx",
-)
+FLOAT_KINDS = "hf"
+INEXACT_KINDS = "hfc"
+INT_KINDS = "iu"
+REAL_DTYPE_KINDS = "iuhf"
+NUMBER_DTYPE_KINDS = "iuhfc"
+BITWISE_KINDS = "biu"
+ORDERED_KINDS = "biuhf"
+ANY_KINDS = "biuhfc"
+COMPARABLE_KINDS = "biuhfcx"
 KIND_NAMES = {
     "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
     "f": "floating", "c": "complex", "x": "extended",
@@ -521,10 +517,8 @@ def matmul_layout(lhs_shape, rhs_shape, dimension_numbers):
     rhs_free = lhs_free_axes(len(rhs_shape), rhs_contract, rhs_batch)
     batch = sizes_of_axes(lhs_shape, lhs_batch)
     summed = math.prod(sizes_of_axes(lhs_shape, lhs_contract))
-    rows, columns = (
-        sizes_of_axes(lhs_shape, lhs_free),
-        sizes_of_axes(rhs_shape, rhs_free),
-    )
+    rows = sizes_of_axes(lhs_shape, lhs_free)
+    columns = sizes_of_axes(rhs_shape, rhs_free)
     lhs = (*lhs_batch, *lhs_free, *lhs_contract), (*batch, math.prod(rows), summed)
     rhs = (*rhs_batch, *rhs_contract, *rhs_free), (*batch, summed, math.prod(columns))
     return lhs, rhs, (*batch, *rows, *columns)

@@ -147,7 +147,7 @@ def transfer_operands(args, device):
     """
     return [
         copy_to_placement(x, device.uncommitted)
-        if isinstance(x, ArrayImpl) and x.placement.joint.device is not device
+        if isinstance(x, ArrayImpl) and x.placement.mesh_placement.device is not device
         else x
         for x in args
     ]

@@ -271,7 +271,7 @@ class Operands:
         """End the recording, and compute those of its results that are wanted."""
         self.trace.compute(self, why)
 
-    def arrive(self, x):
+    def advance(self, x):
         """Take up an array from outside; return its type."""
         if x.placement is not self.placement:
             raise NotDeferrable
@@ -281,12 +281,12 @@ class Operands:
         self.bytes += x.nbytes
         return x.aval
 
-    def foreign(self, x):
+    def external_operand(self, x):
         """Take up what NumPy has made; it may be written to later, so it is copied."""
         if not isinstance(x, np.ndarray | np.generic):
             raise NotDeferrable
         if x.ndim:
-            return self.arrive(as_array_impl(x))
+            return self.advance(as_array_impl(x))
         self.numbers.append(x.copy())
         return x.dtype
 
@@ -550,7 +550,7 @@ class TraceNode:
 
     before: Any = None
     primitive = source = None
-    operands = avals = arrived = ()
+    operands = avals = visits = ()
     sizes = 0, 0, 0
 
     def __init__(self):
@@ -576,7 +576,7 @@ def add_child(before, key, args, params, recording):
     if is_deferrable(primitive, params):
         step.avals = infer_out_avals(primitive, list(map(typeof, args)), params)
         step.primitive, step.params = primitive, params
-    step.arrived = [x.aval for x in recording.inputs[arrays:]]
+    step.visits = [x.aval for x in recording.inputs[arrays:]]
     step.constants = [operand_bytes(x) for x in recording.numbers[scalars:]]
     step.operands = operand_positions(named, arrays, scalars)
     counts = len(recording.inputs), len(recording.numbers)
@@ -602,11 +602,11 @@ class OperandNames(Operands):
             x, kind = x.settled(), ArrayImpl
         if kind is ArrayImpl:
             place = self.places.get(id(x))
-            return self.arrive(x) if place is None else place
+            return self.advance(x) if place is None else place
         if kind in SCALAR_TYPES:
             self.numbers.append(x)
             return kind
-        return self.foreign(x)
+        return self.external_operand(x)
 
 
 class Recording(OperandNames):
@@ -709,24 +709,24 @@ class EagerTrace(Trace):
             self.recording.compute("the block was left")
         self.thread = None
 
-    def at_once(self, primitive, args, params):
+    def run_now(self, primitive, args, params):
         """Return the results of an operation, which is evaluated now."""
         with set_current_trace(self.parent):
             return primitive.bind(*args, **params)
 
-    def instead(self, primitive, args, params):
+    def run_instead(self, primitive, args, params):
         """Return the results of an operation that could not be recorded."""
         callee = called_jaxpr(primitive, params)
         if callee is not None:
             return callee_as_fun(callee)(*args)  # its operations are recorded
         if not any(params.get("donated_invars", ())):
-            return self.at_once(primitive, args, params)
+            return self.run_now(primitive, args, params)
         if self.recording is not None:
             self.recording.compute("an array is given up")
         keep_unused = "keep_unused" in params
         given = aliasable_inputs(params["jaxpr"], params["donated_invars"], keep_unused)
         check_donated_once(given, args)
-        return donate_operands(given, args, self.at_once(primitive, args, params))
+        return donate_operands(given, args, self.run_now(primitive, args, params))
 
 
 class RecordTrace(EagerTrace):
@@ -735,7 +735,7 @@ class RecordTrace(EagerTrace):
     def process_primitive(self, primitive, args, params):
         """Note an operation, and return lazy arrays for its results."""
         if bind_listeners or get_ident() != self.thread:
-            return self.at_once(primitive, args, params)
+            return self.run_now(primitive, args, params)
         recording = self.recording
         if recording is None or recording.state != config.state:
             recording = self.begin()
@@ -745,7 +745,7 @@ class RecordTrace(EagerTrace):
                 operation = relax_rules[primitive](*args, **params) or operation
             outs = recording.record(*operation)
         except Exception:  # what is wrong with it is said where it is computed
-            return self.instead(primitive, args, params)
+            return self.run_instead(primitive, args, params)
         if recording.count >= self.tree.length or recording.holds_too_much():
             recording.compute("many operations wait")
             self.tree.fit_length(recording.step)
@@ -843,7 +843,7 @@ def closed_of(region):
         return arguments.setdefault(place[0], Var(literal.aval))
 
     for step in path:
-        inputs += map(Var, step.arrived)
+        inputs += map(Var, step.visits)
         operands, outs = list(map(atom, step.operands)), list(map(Var, step.avals))
         eqn = JaxprEqn(operands, outs, step.primitive, step.params, step.source)
         eqns.append(static_slice_eqn(eqn))

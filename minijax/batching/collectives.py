@@ -662,10 +662,8 @@ def all_to_all(
     Reference: ``jax.lax.all_to_all``.
     """
     names = axis_names(axis_name)
-    groups, axes = (
-        axis_index_groups_params(names, axis_index_groups),
-        (split_axis, concat_axis),
-    )
+    groups = axis_index_groups_params(names, axis_index_groups)
+    axes = (split_axis, concat_axis)
     if groups and len(names) > 1:
         raise NotImplementedError(f"all_to_all of groups takes one name, got {names}")
 

@@ -41,7 +41,9 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 
 def _write_look(writer, eqn, operands, results):
     callback = eqn.params["callback"]
-    name = writer.constant(callback.guarded, callback.name, f"calls {callback.name}")
+    name = writer.constant(
+        callback.call_with_context, callback.name, f"calls {callback.name}"
+    )
     writer.line(f"{name}({', '.join(operands)})")
 
 
@@ -164,7 +166,7 @@ pure_callback_p = Primitive("pure_callback")
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCallback`, and hold it to its promise."""
     placement = placement_of(args, pure_callback_p)
-    result = callback.guarded(*map(as_array_impl, args))
+    result = callback.call_with_context(*map(as_array_impl, args))
     results = check_callback_result(callback, result, result_avals)
     return [copy_to_placement(x, placement) for x in results]
 

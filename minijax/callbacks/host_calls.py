@@ -72,7 +72,7 @@ class HostCallback:
             self(*[copy_to_placement(as_array_impl(x), home) for x in args])
         return []
 
-    def guarded(self, *values):
+    def call_with_context(self, *values):
         """Call the function on the host; its errors become a JaxRuntimeError."""
         try:
             with default_device_scope(host_device().committed):
@@ -267,7 +267,9 @@ def callback_on_buffers(callback, avals):
     """Return a function from buffers to a list of them, for emitted programs."""
 
     def call(*buffers):
-        outs = check_callback_result(callback, callback.guarded(*buffers), avals)
+        outs = check_callback_result(
+            callback, callback.call_with_context(*buffers), avals
+        )
         return [
             result_buffer_of_type(asbuffer(out, host_device()), out.aval)
             for out in outs

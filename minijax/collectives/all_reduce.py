@@ -109,7 +109,7 @@ class Collective(NamedTuple):
     names: tuple
     x: Buffer | None
     out: Buffer
-    combining: Launch | None
+    combine_op: Launch | None
     sources: tuple
     label: str
     line: str
@@ -131,8 +131,8 @@ class Collective(NamedTuple):
 
     def __str__(self):
         names, what = "|".join(map(str, self.names)), self.how
-        if self.combining:
-            what += f" by {self.combining.kernel.name}"
+        if self.combine_op:
+            what += f" by {self.combine_op.kernel.name}"
         x = "" if self.x is None else f"{self.x} "
         return f"{self.out} = exchange {x}along {names}: {what}"
 
@@ -177,7 +177,7 @@ def _check(aval):
 
 def _filled(lowering, view):
     """Return a buffer with the numbers of a view, row by row."""
-    return lowering.in_its_buffer(view).source
+    return lowering.in_own_buffer(view).source
 
 
 def all_reduce_kernel_rule(op):
@@ -332,11 +332,11 @@ def emit_fallible_call(f, name, args):
     words = ", ".join(f"i64 {arg}" for arg in args)
     status = f.name("v")
     f.line(f"{status} = call i64 @minijax_{name}({words})")
-    f.go_on_if_fine(f.emit(f"trunc i64 {status} to i32"))
+    f.branch_if_ok(f.emit(f"trunc i64 {status} to i32"))
 
 
 def _sizes_of_fold(f, step):
-    name, unit = combining_function(f, step.combining)
+    name, unit = combining_function(f, step.combine_op)
     size = step.out.size
     grain = size if unit is None else -(-GRAIN // unit) * unit
     function = f"ptrtoint (i64 (i64, i64, i64, i64)* @{name} to i64)"
@@ -363,7 +363,7 @@ NUMPY_COMBINERS = {"add": np.add, "max": np.maximum, "min": np.minimum}
 
 
 def _fold(step, xs):
-    return [reduce(NUMPY_COMBINERS[step.combining.kernel.name], xs)] * len(xs)
+    return [reduce(NUMPY_COMBINERS[step.combine_op.kernel.name], xs)] * len(xs)
 
 
 def _sources(step, xs):
@@ -429,7 +429,7 @@ class BucketedAllReduce(NamedTuple):
 
     def __str__(self):
         outs, xs = (" ".join(map(str, each)) for each in (self.writes, self.reads))
-        how = ", ".join(dict.fromkeys(p.combining.kernel.name for p in self.parts))
+        how = ", ".join(dict.fromkeys(p.combine_op.kernel.name for p in self.parts))
         names = "|".join(map(str, self.names))
         return f"{outs} = exchange {xs} along {names}: fold by {how}, together"
 
@@ -488,7 +488,7 @@ def emit_bucketed_all_reduce(f, step):
     """Write the table of the arrays, and the call of their exchange."""
     entry = f.emit(f"ptrtoint i8* {f.asked(step.names)} to i64")
     count = len(step.parts)
-    table = f.in_turn("rows", 48 * count)
+    table = f.emit_sequence("rows", 48 * count)
     rows = f.first(f"bitcast i8* {table} to i64*", "l")
     for i, part in enumerate(step.parts):
         ends = [f"ptrtoint i8* {f.address(x)} to i64" for x in (part.x, part.out)]

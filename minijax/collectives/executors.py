@@ -86,7 +86,6 @@ from minijax.cpu_backend.program_codegen import (
     walk_steps,
 )
 from minijax.cpu_backend.program_codegen import data_pointer as start_of
-from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
     SignatureCache,
     enable_fastpath,
@@ -94,6 +93,7 @@ from minijax.dispatch.fastpath_functions import (
     register_fastpath,
     signature_of_wrapped,
 )
+from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.lowlevel import function_pointer, i64
 from minijax.extents import ContextValue, context_variable, current_context_value
@@ -170,10 +170,10 @@ class CommunicatorState:
 
     def __init__(self, noted=lambda error: None):
         self.memory, self.address = lines(24)
-        self.noted, self.lock = noted, threading.Lock()
+        self.recorded_mismatches, self.lock = noted, threading.Lock()
         self.patience = WATCHDOG_SIGNATURE(patient(weakref.ref(self)))
-        self.beds: list = []
-        weakref.finalize(self, release_parking_locks, self.beds).atexit = False
+        self.parking_locks: list = []
+        weakref.finalize(self, release_parking_locks, self.parking_locks).atexit = False
         words = {YIELD: yielding()}
         words[COPY] = function_pointer(ctypes.memmove)
         words[FILL] = function_pointer(ctypes.memset)
@@ -191,12 +191,12 @@ class CommunicatorState:
 
     def clear(self):
         """Forget a run that has failed, and the groups that it has left in disorder."""
-        self.error, self.timeout, self.since = None, None, {}
+        self.error, self.timeout, self.waiting_since = None, None, {}
         self.entries, self.groups, self.kept = {}, {}, []
-        self.warned = False
+        self.has_warned = False
         i64[self.address + ABORT_FLAG] = 0
 
-    def expect(self, size):
+    def begin_run(self, size):
         """Be ready for so many replicas: more than there are cores do not spin.
 
         A thread that lets others have its core gives up its share of time in newer
@@ -233,8 +233,8 @@ class CommunicatorState:
             for number, member in enumerate(members):
                 found[member] = first + 16 * number
                 i64[found[member]], i64[found[member] + 8] = group, number
-                self.beds.append(locked())
-                i64[group + SLOTS + number * SLOT + SLEEPS + 8] = self.beds[-1]
+                self.parking_locks.append(locked())
+                i64[group + SLOTS + number * SLOT + SLEEPS + 8] = self.parking_locks[-1]
             self.groups[group] = members
             self.kept += memory, entries
         return found
@@ -243,10 +243,10 @@ class CommunicatorState:
         """Keep the first error, and release all who wait."""
         with self.lock:
             self.error = self.error or error
-        self.noted(error)
+        self.recorded_mismatches(error)
         atomic_exchange(self.address + ABORT_FLAG, 1)
 
-    def judge(self, entry, strangers):
+    def on_timeout(self, entry, strangers):
         """Raise if it is time to give up; called by a replica that waits."""
         if entry == 0:  # it waits for the end
             return
@@ -260,9 +260,9 @@ class CommunicatorState:
             names = [label_texts[label & KIND_MASK] for label in labels]
             raise RuntimeError(mismatch_message(dict(zip(members, names))))
         now = time.monotonic()
-        before = self.since.get(entry, (None, now))
+        before = self.waiting_since.get(entry, (None, now))
         if before[0] != mine:
-            self.since[entry] = mine, now
+            self.waiting_since[entry] = mine, now
             return
         arrived = [m for m, turn in zip(members, turns) if turn >= mine]
         label, thread_state.line = (
@@ -271,8 +271,8 @@ class CommunicatorState:
         )
         if now - before[1] >= self.timeout:
             raise missing_replicas_error(members, arrived, label, self.timeout)
-        if now - before[1] >= WARN_AFTER_SECONDS and not self.warned:
-            self.warned = True
+        if now - before[1] >= WARN_AFTER_SECONDS and not self.has_warned:
+            self.has_warned = True
             missing = [str(m) for m in members if m not in arrived]
             warnings.warn(
                 f"{label} has waited {WARN_AFTER_SECONDS:g} s for replica "
@@ -287,7 +287,7 @@ def patient(hall):
     def answer(entry, why, place):
         try:
             if hall().error is None:
-                hall().judge(entry, why)
+                hall().on_timeout(entry, why)
             i64[place] = int(hall().error is not None)
         except BaseException as error:
             hall().fail(error)
@@ -302,7 +302,7 @@ def _contexts(program):
     with run.lock:
         if run.hall is None:
             run.hall = CommunicatorState(run.note)
-            run.hall.expect(run.size)
+            run.hall.begin_run(run.size)
     if run.error is not None:
         raise ReplicaAborted
     entries = [run.hall.entry(run.shape, replica.rank, x) for x in program.asked]
@@ -325,11 +325,11 @@ class ReplicaTeam:
         self.library = collectives_library()
         self.memory, self.address = lines((WORKERS + WORKER_BYTES * MAX_TEAM) // 8)
         self.hall, self.threads, self.owner = CommunicatorState(), [], os.getpid()
-        self.seated = None
+        self.bound_program = None
         i64[self.address + WORKER_CONTEXTS] = self.hall.address
         i64[self.address + WORKERS + PARKING_LOCK] = locked()
         i64[self.hall.address + KERNELS] = thread_pool().address
-        self.conduct = self._function("conduct", 2)
+        self.launch = self._function("launch_team", 2)
 
     def _function(self, name, arity):
         kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
@@ -342,7 +342,8 @@ class ReplicaTeam:
         while len(self.threads) + 1 < size:
             me = self.address + WORKERS + WORKER_BYTES * (len(self.threads) + 1)
             i64[me + PARKING_LOCK] = locked()
-            attend, name = self._function("attend", 2), f"replica-{len(self.threads)}"
+            attend = self._function("team_worker_loop", 2)
+            name = f"replica-{len(self.threads)}"
             thread = threading.Thread(
                 target=attend, args=(self.address, me), name=name, daemon=True
             )
@@ -353,7 +354,7 @@ class ReplicaTeam:
         """Have the threads leave, and wait until they have left."""
         if os.getpid() == self.owner:
             i64[self.address + STOP] = 1
-            self._function("rouse", 2)(self.address, len(self.threads))
+            self._function("notify_workers", 2)(self.address, len(self.threads))
             for thread in self.threads:
                 thread.join()
 
@@ -482,7 +483,7 @@ class BoundProgram:
             first, step = start_of(array), array.nbytes // size
             memory[i::width] = [first + step * rank for rank in range(size)]
         space = scratch_bytes(size * self.block)
-        self.carry_out(start_of(space))
+        self.execute(start_of(space))
         for array in wholes:
             array.flags.writeable = False
         return [tuple(parts_in(array)) for array in wholes]
@@ -519,7 +520,7 @@ class SerialExecutor(BoundProgram):
         for place, value in words.items():
             self.table[place // 8] = value
 
-    def carry_out(self, arena):
+    def execute(self, arena):
         """Run all replicas."""
         memory, table = map(ctypes.addressof, (self.memory, self.table))
         turn_taker(self.nanoseconds > 20_000)(memory, arena, table)
@@ -544,7 +545,7 @@ class TeamBoundProgram(BoundProgram):
         super().__init__(program, team.hall)
         self.team, self.arena = team, 0
 
-    def sit_down(self):
+    def bind(self):
         """Put addresses into the lines of the team."""
         if self.groups is not self.hall.entries:
             self.make_contexts()
@@ -554,22 +555,22 @@ class TeamBoundProgram(BoundProgram):
             me = self.team.address + WORKERS + rank * WORKER_BYTES
             i64[me + MEMORY_TABLE] = memory + 8 * self.width * rank
             i64[me + CONTEXT] = contexts + self.contexts.strides[0] * rank
-        self.team.seated, self.arena = self, 0
+        self.team.bound_program, self.arena = self, 0
 
-    def carry_out(self, arena):
+    def execute(self, arena):
         """Have the team run all replicas."""
-        if self.team.seated is not self or self.groups is not self.hall.entries:
-            self.sit_down()
+        if self.team.bound_program is not self or self.groups is not self.hall.entries:
+            self.bind()
         if arena != self.arena:
             self.arena = arena
             for rank in range(self.size):
                 me = self.team.address + WORKERS + rank * WORKER_BYTES
                 i64[me + ARENA] = arena + rank * self.block
-        self.hall.expect(self.size)
-        if self.team.conduct(self.team.address, self.size - 1):
-            self.give_up()
+        self.hall.begin_run(self.size)
+        if self.team.launch(self.team.address, self.size - 1):
+            self.abandon()
 
-    def give_up(self):
+    def abandon(self):
         """Raise the first error of the run."""
         error = self.hall.error
         self.hall.clear()
@@ -637,24 +638,22 @@ def seat_of(program):
 
 def run_natively(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
-    if program.seat is None:
-        program.seat = seat_of(program)
-    if program.seat is False:
+    if program.executor_slot is None:
+        program.executor_slot = seat_of(program)
+    if program.executor_slot is False:
         return run_mesh_in_python(program, shares)
-    return program.seat(program, shares)
+    return program.executor_slot(program, shares)
 
 
 def serial_entry(program):
     """Return the `EntryPoint` of a `MeshProgram` whose replicas take turns, or None."""
     avals = [*program.in_avals, *program.block_avals]
-    if not isinstance(program.seat, SerialRunner) or not all(
+    if not isinstance(program.executor_slot, SerialRunner) or not all(
         x.dtype.itemsize for x in avals
     ):
         return None
-    turns, outs = (
-        SerialExecutor(program, -1),
-        (program.out_avals, program.out_placements),
-    )
+    turns = SerialExecutor(program, -1)
+    outs = (program.out_avals, program.out_placements)
     ends = program.in_avals, program.block_avals, *outs, turns
     return EntryPoint(
         collectives_library().place("run_serially"), program.size * turns.block,
@@ -740,10 +739,10 @@ class LastCallCache:
         with ContextValue(_calls, []) as calls:
             result = self.function(*args, **kwargs)
         if len(calls) == 1 and not kwargs and type(current_trace()) is EvalTrace:
-            self.keep(args, result, *calls[0])
+            self.store(args, result, *calls[0])
         return result
 
-    def keep(self, args, result, program, operands, results):
+    def store(self, args, result, program, operands, results):
         """Keep a call whose arguments and results are those of a program."""
         (leaves, tree), (found, out_tree) = _flat(args), tree_flatten(result)
         count = len(operands) - len(leaves)
@@ -789,7 +788,7 @@ class FastPathMap(LastCallCache):
         if leaves is None:
             return self.first(args, kwargs)
         result = known.run(leaves)
-        self._ready.offer(known.program, leaves, self._record, known, args)
+        self._ready.insert(known.program, leaves, self._record, known, args)
         return result
 
     def _record(self, program, known, args):

@@ -48,35 +48,29 @@ PUBLISH, CONSUME, NOT_YET = (
 )  # phases of a meeting in turn; what it answers first
 PARK_MICROSECONDS = 20000  # microseconds of a nap
 # Several arrays at one meeting: a row for each, with source, result and so on.
-ROW_BYTES, ROW_RESULT, ROW_ELEMENTS, ROW_WIDTH, ROW_COMBINE, ROW_GRAIN = (
-    48,
-    8,
-    16,
-    24,
-    32,
-    40,
-)
+ROW_BYTES = 48
+ROW_RESULT = 8
+ROW_ELEMENTS = 16
+ROW_WIDTH = 24
+ROW_COMBINE = 32
+ROW_GRAIN = 40
 MISMATCH = 1  # why the patience of Python is asked for: labels differ
 
 # A team, and the line of each of its workers.
-DONE_COUNT, FINISHED, COUNT, STOP, PROGRAM_POINTER, WORKER_CONTEXTS = (
-    0,
-    8,
-    16,
-    64,
-    128,
-    136,
-)
+DONE_COUNT = 0
+FINISHED = 8
+COUNT = 16
+STOP = 64
+PROGRAM_POINTER = 128
+WORKER_CONTEXTS = 136
 WORKERS, WORKER_BYTES = 192, 128
-GO, ASLEEP, PARKING_LOCK, MEMORY_TABLE, ARENA, CONTEXT, WORKER_STATUS = (
-    0,
-    8,
-    16,
-    64,
-    72,
-    80,
-    88,
-)
+GO = 0
+ASLEEP = 8
+PARKING_LOCK = 16
+MEMORY_TABLE = 64
+ARENA = 72
+CONTEXT = 80
+WORKER_STATUS = 88
 
 
 def ask(hall, entry, why):

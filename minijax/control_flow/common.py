@@ -421,7 +421,7 @@ class WrittenBranches(NamedTuple):
 
     programs: tuple
     inputs: list
-    passed: list
+    forwarded: list
     out_tree: PyTreeDef
 
     def result(self, outs):
@@ -429,7 +429,7 @@ class WrittenBranches(NamedTuple):
         outs, inputs = iter(outs), self.inputs
         leaves = [
             next(outs) if i is None else as_array_operand(inputs[i])
-            for i in self.passed
+            for i in self.forwarded
         ]
         return self.out_tree.unflatten(leaves)
 

@@ -91,12 +91,12 @@ class CarryLayout(NamedTuple):
 
 def carry_layout(f, body, step):
     """Return the `CarryLayout` of a loop; a state is small if there is room for two."""
-    rows = zip(body.inputs, body.outputs, step.starts, step.results)
+    rows = zip(body.inputs, body.outputs, step.init, step.results)
     states = [CarryBuffers(*row) for row in rows]
     sizes = [nbytes(state.now) for state in states]
     return CarryLayout(
         *partition_list(
-            [n <= SMALL_LOCAL_BYTES and f.takes(2 * n) for n in sizes], states
+            [n <= SMALL_LOCAL_BYTES and f.charge_stack(2 * n) for n in sizes], states
         )
     )
 
@@ -161,7 +161,7 @@ def emit_repeat(f, step):
 
 def enter_rows(f, step, arrays, turn):
     """Give the rows of this turn their addresses."""
-    count = len(step.starts)
+    count = len(step.init)
     rows = [*step.body.inputs[count:], *step.body.outputs[count:]]
     if step.reverse:
         turn = f.emit(f"sub i64 {step.length - 1}, {turn}")

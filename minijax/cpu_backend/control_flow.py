@@ -62,13 +62,13 @@ class Branch(NamedTuple):
     """
 
     index: Buffer
-    branches: list
+    programs_of_branches: list
     results: list
 
     @property
     def programs(self):
         """The programs in the step."""
-        return tuple(self.branches)
+        return tuple(self.programs_of_branches)
 
     @property
     def writes(self):
@@ -79,17 +79,20 @@ class Branch(NamedTuple):
     def reads(self):
         """The buffers that the step reads."""
         inside = [
-            buffer for branch in self.branches for buffer in captured_buffers(branch)
+            buffer
+            for branch in self.programs_of_branches
+            for buffer in captured_buffers(branch)
         ]
         return [self.index, *inside]
 
     def with_programs(self, new):
         """Return the step with other programs in it."""
-        return self._replace(branches=list(new))
+        return self._replace(programs_of_branches=list(new))
 
     def __str__(self):
         return nested_text(
-            f"{buffer_names(self.results)} = branch {self.index.name}", self.branches
+            f"{buffer_names(self.results)} = branch {self.index.name}",
+            self.programs_of_branches,
         )
 
 
@@ -102,7 +105,7 @@ def lower_cond(lowering, eqn, index, *operands):
     writers = [partial(lowering.program, branch, operands) for branch in branches]
     programs = [lower_nested(lowering, [], write) for write in writers]
     results = new_buffers(lowering, avals)
-    index = lowering.in_its_buffer(index)
+    index = lowering.in_own_buffer(index)
     lowering.steps.append(Branch(index.source, programs, source_buffers(results)))
     return results
 
@@ -112,7 +115,7 @@ kernel_rules[cond_p] = lower_cond
 
 def branched(program, step):
     """Return a function of the memory that runs one of several programs."""
-    branches = [nested_runner(program, branch) for branch in step.branches]
+    branches = [nested_runner(program, branch) for branch in step.programs_of_branches]
 
     def run(memory):
         [index] = memory[step.index].view(step.index.dtype)
@@ -123,7 +126,7 @@ def branched(program, step):
 
 def cost_of_branch(step):
     """Return, of each cost, that of the branch where it is largest."""
-    return reduce(or_, map(program_cost, step.branches))
+    return reduce(or_, map(program_cost, step.programs_of_branches))
 
 
 def emit_branch(f, step):
@@ -133,10 +136,10 @@ def emit_branch(f, step):
         f"load {kind}, {typed_argument(f, f.address(step.index), step.index.dtype)}"
     )
     results, done = list(map(f.address, step.results)), f.label("chosen")
-    labels = [f.label("branch") for _ in step.branches]
+    labels = [f.label("branch") for _ in step.programs_of_branches]
     cases = [f"{kind} {n}, label %{to}" for n, to in enumerate(labels[:-1])]
     f.line(f"switch {kind} {index}, label %{labels[-1]} [ {'  '.join(cases)} ]")
-    for label, branch in zip(labels, step.branches):
+    for label, branch in zip(labels, step.programs_of_branches):
         f.start(label)
         f.addresses |= zip(branch.outputs, results)
         emit_program_steps(f, branch.steps)
@@ -159,11 +162,11 @@ class While(NamedTuple):
 
     test: LoweredProgram
     body: LoweredProgram
-    starts: list
+    init: list
     results: list
 
     @property
-    def open_ended(self):
+    def is_unbounded(self):
         """Whether the number of turns is not known."""
         return True
 
@@ -175,20 +178,20 @@ class While(NamedTuple):
     @property
     def writes(self):
         """The buffers that the step writes to."""
-        return [*self.starts, *self.results]
+        return [*self.init, *self.results]
 
     @property
     def reads(self):
         """The buffers that the step reads."""
         inside = [buffer for part in self.programs for buffer in captured_buffers(part)]
-        return [*self.starts, *inside]
+        return [*self.init, *inside]
 
     def with_programs(self, new):
         """Return the step with other programs in it."""
         return self._replace(test=new[0], body=new[1])
 
     def __str__(self):
-        head = f"{buffer_names(self.results)} = while {buffer_names(self.starts)}"
+        head = f"{buffer_names(self.results)} = while {buffer_names(self.init)}"
         return nested_text(head, self.programs)
 
 
@@ -259,7 +262,7 @@ def repeated_while(program, step):
     states = step.body.inputs
 
     def run(memory):
-        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
+        memory.update(zip(states, [memory[buffer] for buffer in step.init]))
         while test(memory)[0][0]:
             memory.update(zip(states, body(memory)))
         memory.update(zip(step.results, [memory[buffer] for buffer in states]))

@@ -199,21 +199,21 @@ class StepsEmitter(FunctionBuilder):
         """Return the address of a buffer."""
         buffer = self.first_of.get(buffer, buffer)
         if buffer not in self.addresses:
-            if buffer in self.local and not self.takes(nbytes(buffer)):
+            if buffer in self.local and not self.charge_stack(nbytes(buffer)):
                 self.local.discard(buffer)  # it stays in the arena
             if buffer not in self.local:
                 return self._placed(buffer, *self.places[buffer])
             self.addresses[buffer] = self.variable(buffer)
         return self.addresses[buffer]
 
-    def takes(self, size):
+    def charge_stack(self, size):
         """Return whether there is room for a variable, and note that it is taken."""
         size = max(size, 16)
         fits = size <= self.room
         self.room -= size * fits
         return fits
 
-    def in_turn(self, name, size):
+    def emit_sequence(self, name, size):
         """Return the address of memory that steps use one after the other."""
         self.shared[name] = max(self.shared.get(name, 0), size)
         return f"%{name}"
@@ -227,7 +227,7 @@ class StepsEmitter(FunctionBuilder):
 
     def table(self, addresses):
         """Write addresses one after the other into memory; return where they are."""
-        whole = self.in_turn("table", 8 * len(addresses))
+        whole = self.emit_sequence("table", 8 * len(addresses))
         table = self.first(f"bitcast i8* {whole} to i8**", "l")
         for number, each in enumerate(addresses):
             entry = self.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
@@ -258,7 +258,7 @@ class StepsEmitter(FunctionBuilder):
         """Return a new name for a block."""
         return self.name(hint)[1:]
 
-    def go_on_if_fine(self, status):
+    def branch_if_ok(self, status):
         """Write the way out, where a call has returned an error."""
         fine, bad = self.label("fine"), self.emit(f"icmp ne i32 {status}, 0")
         self.line(f"br i1 {bad}, label %failed, label %{fine}")
@@ -361,7 +361,7 @@ def emit_outlined_call(f, name, more=""):
     """Write the call of a function that does some steps."""
     args, status = f"i8** %memory, i8* %arena, i8** %context{more}", f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
-    f.go_on_if_fine(status)
+    f.branch_if_ok(status)
 
 
 # Steps that Python does for a program that is machine code.
@@ -369,19 +369,17 @@ def emit_outlined_call(f, name, more=""):
 
 def emit_host_call(f, step):
     """Write a call of Python, which is given the addresses of the step's buffers."""
-    number, addresses = (
-        len(f.program.hosted),
-        [*map(f.address, host_call_buffers(step))],
-    )
+    number = len(f.program.hosted)
+    addresses = [*map(f.address, host_call_buffers(step))]
     f.program.hosted.append(step)
-    addresses.append(f.in_turn("status", 4))
+    addresses.append(f.emit_sequence("status", 4))
     status = f.first("bitcast i8* %status to i32*", "l")
     f.line(f"store i32 1, i32* {status}")
     table = f.table(addresses)
     host = f.entry("%context", 0)
     function = f.first(f"bitcast i8* {host} to void (i64, i8**)*", "t")
     f.line(f"call void {function}(i64 {number}, i8** {table})")
-    f.go_on_if_fine(f.emit(f"load i32, i32* {status}", "v"))
+    f.branch_if_ok(f.emit(f"load i32, i32* {status}", "v"))
 
 
 def host_call_buffers(step):
@@ -589,12 +587,12 @@ def nested_runner(program, inner):
 
 def scan_runner(program, step):
     """Return a function of the memory that runs a program a number of times."""
-    body, count = nested_runner(program, step.body), len(step.starts)
+    body, count = nested_runner(program, step.body), len(step.init)
     states, rows = step.body.inputs[:count], step.body.inputs[count:]
     numbers = range(step.length)[:: -1 if step.reverse else 1]
 
     def run(memory):
-        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
+        memory.update(zip(states, [memory[buffer] for buffer in step.init]))
         for number in numbers:
             for x, row in zip(step.xs, rows):
                 memory[row] = _row_of(memory[x], number, step.length)
@@ -622,7 +620,7 @@ def text_of_repeat(step):
     """Return a loop as text: its first line, and the steps of its body."""
     order = " backwards" if step.reverse else ""
     head = f"{buffer_names([*step.results, *step.ys])} = repeat {step.length}{order} "
-    return nested_text(head + buffer_names([*step.starts, *step.xs]), step.programs)
+    return nested_text(head + buffer_names([*step.init, *step.xs]), step.programs)
 
 
 def nested_text(head, programs):
@@ -657,7 +655,7 @@ class ScanStep(NamedTuple):
     length: int
     reverse: bool
     body: LoweredProgram
-    starts: list
+    init: list
     results: list
     xs: list
     ys: list
@@ -670,12 +668,12 @@ class ScanStep(NamedTuple):
     @property
     def reads(self):
         """The buffers that the step reads."""
-        return [*self.starts, *self.xs, *captured_buffers(self.body)]
+        return [*self.init, *self.xs, *captured_buffers(self.body)]
 
     @property
     def writes(self):
         """The buffers that the step writes to."""
-        return [*self.starts, *self.results, *self.ys]
+        return [*self.init, *self.results, *self.ys]
 
     def with_programs(self, new):  # the step with another body
         return self._replace(body=new[0])
@@ -732,7 +730,7 @@ def row_view(lowering, array, aval):
     if not isinstance(array.source, Buffer) or not array.strides[0]:
         return array.replace(array.shape[1:], array.strides[1:]), None
     row = lowering.allocate(aval)
-    return row, lowering.in_its_buffer(array).source
+    return row, lowering.in_own_buffer(array).source
 
 
 def lower_scan(lowering, eqn, *operands):
@@ -884,8 +882,8 @@ class ShardLayout(NamedTuple):
     """
 
     count: int
-    in_blocks: list
-    out_blocks: list
+    in_shards: list
+    out_shards: list
     out_avals: list
     out_placements: list
     owner: object
@@ -969,10 +967,8 @@ def callable_elsewhere(program):
     without_bytes = any(buffer.dtype.itemsize == 0 for buffer in ends)
     if program.host.steps or program.asked or without_bytes:
         return None
-    context, time = (
-        ctypes.addressof(program.context),
-        estimate_nanoseconds(program.lowered),
-    )
+    context = ctypes.addressof(program.context)
+    time = estimate_nanoseconds(program.lowered)
     places = [program.plan.places[buffer] for buffer in program.lowered.outputs]
     sources = tuple([x.number if x.kind == "input" else None for x in places])
     return EntryPoint(program.address, program.plan.arena, context, time, sources)
@@ -982,5 +978,5 @@ def estimate_nanoseconds(program):
     """Return about how long a `LoweredProgram` takes on one core."""
     costs = program_cost(program)
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
-    late = any(getattr(step, "open_ended", False) for step in program.walk())
+    late = any(getattr(step, "is_unbounded", False) for step in program.walk())
     return int(costs[BYTES_ACCESSED] / 10 + work / 4 + A_LONG_TIME * late)

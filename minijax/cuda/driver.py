@@ -129,7 +129,7 @@ class CudaContext:
         if not 0 <= id < count:
             raise RuntimeError(f"There is no card {id}; there are {count}, from 0 on.")
         self._cupy, self.id, self.lock = cupy, id, threading.RLock()
-        self.unfinished: deque = deque(maxlen=8)
+        self.pending: deque = deque(maxlen=8)
         self.libraries, self.answers = {}, []
         self.device = cupy.cuda.Device(id)
         with self.device:
@@ -159,21 +159,21 @@ class CudaContext:
 
     def failed(self, error):
         """Return the error that tells of one of CUDA, and of the latest work."""
-        latest = "".join(f"\n  {what}" for what in [*self.unfinished])
+        latest = "".join(f"\n  {what}" for what in [*self.pending])
         return JaxRuntimeError(
             f"INTERNAL: {self.name} has failed: {error}\nIt was one of these, or "
             f"earlier; the latest stands last:{latest}\nWith the switch "
             "minijax_wait_for_kernels it fails at the launch."
         )
 
-    def copy_in(self, address, numbers):
+    def copy_to_device(self, address, numbers):
         """Copy an array of NumPy, whose rows lie one after the other, to the card."""
         runtime = self._cupy.cuda.runtime
         self._copy(
             address, numbers.ctypes.data, numbers.nbytes, runtime.memcpyHostToDevice
         )
 
-    def copy_out(self, numbers, address):
+    def copy_to_host(self, numbers, address):
         """Fill an array of NumPy from the card, and wait until it is full."""
         runtime = self._cupy.cuda.runtime
         self._copy(
@@ -181,7 +181,7 @@ class CudaContext:
         )
         self.wait()
 
-    def copy_within(self, to, source, nbytes):
+    def copy_on_device(self, to, source, nbytes):
         """Copy from one address of the card to another; the two must not overlap."""
         self._copy(to, source, nbytes, self._cupy.cuda.runtime.memcpyDeviceToDevice)
 
@@ -252,7 +252,7 @@ class CudaContext:
         where = array("Q", range(start, start + 8 * count, 8))
         shape = blocks, 1, 1, threads, 1, 1
         with self, self.lock, self.device:
-            self.unfinished.append(what)
+            self.pending.append(what)
             self._cupy.cuda.driver.launchKernel(
                 function.ptr, *shape, 0, self._stream.ptr, where.buffer_info()[0], 0
             )
@@ -273,7 +273,7 @@ class CudaContext:
           what: it is, for errors.
         """
         with self, self.lock, self.device, self._stream:
-            self.unfinished.append(what)
+            self.pending.append(what)
             result = function(*args)
         if config.minijax_wait_for_kernels:
             self.wait()
@@ -294,7 +294,7 @@ class CudaContext:
     def replay(self, graph, what=""):
         """Have the launches of a graph run."""
         with self, self.lock, self.device:
-            self.unfinished.append(what)
+            self.pending.append(what)
             graph.launch(self._stream)
 
     @property
@@ -317,7 +317,7 @@ class CudaContext:
             except self.errors as error:
                 raise self.failed(error) from error
             finally:
-                self.unfinished.clear()
+                self.pending.clear()
 
 
 class HostReadback:
@@ -345,7 +345,7 @@ class HostReadback:
             event.record(card._stream)
         self._asked += 1
 
-    def answer(self):
+    def wait_copy(self):
         """Wait for the byte that was asked for first, and return whether it is not 0.
 
         Raises:
@@ -405,12 +405,12 @@ class DeviceBytes:
     def fetch(self):
         """Return the bytes as an array of NumPy, when all work is done."""
         near = np.empty(self.size, np.uint8)
-        self.card.copy_out(near, self.address)
+        self.card.copy_to_host(near, self.address)
         return near
 
     def fill(self, numbers):
         """Copy an array of NumPy here."""
-        self.card.copy_in(self.address, np.ascontiguousarray(numbers))
+        self.card.copy_to_device(self.address, np.ascontiguousarray(numbers))
         return self
 
     def __getitem__(self, key):
@@ -422,7 +422,7 @@ class DeviceBytes:
     def __setitem__(self, key, other):
         here = self[key]
         if here.address != other.address:
-            self.card.copy_within(here.address, other.address, here.size)
+            self.card.copy_on_device(here.address, other.address, here.size)
 
     def view(self, dtype):
         """Return the numbers as an array of NumPy, when all work is done."""
@@ -468,7 +468,7 @@ class DeviceBuffer:
         if self.dtype.itemsize == 0:
             return np.zeros(self.shape, self.dtype)
         near = np.empty(self.shape, self.dtype)
-        self.bytes.card.copy_out(near, self.bytes.address)
+        self.bytes.card.copy_to_host(near, self.bytes.address)
         return near
 
     def __array__(self, *args, **kwargs):

@@ -96,7 +96,7 @@ def row_of_buffer(whole, number, length):
 
 def in_turns(program, step):
     """Return a function of the memory that does a `ScanStep`."""
-    body, count = step.body, len(step.starts)
+    body, count = step.body, len(step.init)
     rows = [*zip(step.xs, body.inputs[count:]), *zip(step.ys, body.outputs[count:])]
     whole = launch_count(program, step) is not None
     alone = whole or rows  # recorded with what is around it, or never the same
@@ -105,10 +105,8 @@ def in_turns(program, step):
     numbers = range(step.length)[:: -1 if step.reverse else 1]
 
     def run(memory):
-        here, there = (
-            buffer_bytes(memory, step.starts),
-            buffer_bytes(memory, step.results),
-        )
+        here = buffer_bytes(memory, step.init)
+        there = buffer_bytes(memory, step.results)
         wholes = [(memory[x], row) for x, row in rows]
         for number in numbers:
             memory.update(zip(body.inputs, here))
@@ -132,7 +130,7 @@ def may_go_ahead(program, step):
     costs = program_cost(step.body)
     return (
         None not in counts
-        and not any(getattr(each, "open_ended", False) for each in loops)
+        and not any(getattr(each, "is_unbounded", False) for each in loops)
         and all(costs[name] <= most for name, most in MAX_SPECULATIVE_COST.items())
     )
 
@@ -146,10 +144,8 @@ def while_in_turns(program, step):
     early, pool = may_go_ahead(program, step), program.card.answers
 
     def run(memory):
-        here, there = (
-            buffer_bytes(memory, step.starts),
-            buffer_bytes(memory, step.results),
-        )
+        here = buffer_bytes(memory, step.init)
+        there = buffer_bytes(memory, step.results)
         answers = pool.pop() if pool else HostReadback(program.card)
 
         def do(acts):
@@ -167,7 +163,7 @@ def while_in_turns(program, step):
         while True:
             if early:
                 turn()
-            if not answers.answer():
+            if not answers.wait_copy():
                 break
             if not early:
                 turn()
@@ -180,12 +176,12 @@ def while_in_turns(program, step):
 
 def branch_runner(program, step):
     """Return a function of the memory that does a `Branch`; it waits for the number."""
-    branches = [program.series(branch.steps) for branch in step.branches]
+    branches = [program.series(branch.steps) for branch in step.programs_of_branches]
 
     def run(memory):
         [index] = memory[step.index].view(step.index.dtype)
         results = buffer_bytes(memory, step.results)
-        memory.update(zip(step.branches[index].outputs, results))
+        memory.update(zip(step.programs_of_branches[index].outputs, results))
         for act in branches[index]:
             act(memory)
 
@@ -466,21 +462,21 @@ class CapturedLaunches:
     def __init__(self, program, steps):
         self.program, self.graphs = program, {}
         self.what = f"a graph of {program.name}{program.line}"
-        self.acts = list(map(program.prepare, steps))
-        pairs = zip(steps, self.acts)
+        self.actions = list(map(program.prepare, steps))
+        pairs = zip(steps, self.actions)
         self.hand_overs = [act for step, act in pairs if type(step) is CarrySwap]
         used = dict.fromkeys([x for s in steps for x in (*s.reads, *s.writes)])
         self.buffers = [x for x in used if x not in program.offsets]
 
-    def act(self, memory):
+    def run_or_replay(self, memory):
         """Put the launches into the stream, one by one."""
-        for act in self.acts:
+        for act in self.actions:
             act(memory)
 
     def __call__(self, memory):
         """Put the launches into the stream: as a graph, if they came before."""
         if config.minijax_wait_for_kernels:
-            self.act(memory)
+            self.run_or_replay(memory)
             return
         with self.program.card.lock:
             ends = [memory[x].address for x in self.buffers]
@@ -494,10 +490,10 @@ def replay(recorded, key, memory):
     graphs, card, known = recorded.graphs, recorded.program.card, key in recorded.graphs
     graph = graphs.pop(key, None)
     if known and graph is None:
-        graph = card.record(lambda: recorded.act(memory))
+        graph = card.record(lambda: recorded.run_or_replay(memory))
     graphs[key] = graph  # the latest stands last
     if graph is None:
-        recorded.act(memory)
+        recorded.run_or_replay(memory)
     else:
         card.replay(graph, recorded.what)
     if len(graphs) > MAX_GRAPHS:

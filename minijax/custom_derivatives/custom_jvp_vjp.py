@@ -197,7 +197,7 @@ class JvpRule(FlatRule):
     def _written_out(self, primal, tangent):
         return instantiate_for_rule(tangent, typeof(primal), self.symbolic_zeros)
 
-    def dims_of(self, dims, primals, tangents):
+    def batch_dims(self, dims, primals, tangents):
         """Each tangent that is there is mapped as its primal is."""
         return [*dims, *(d for d, t in zip(dims, tangents) if t is not None)]
 
@@ -280,7 +280,7 @@ class custom_jvp(CustomRuleFunction):
         args = self.positional(args, kwargs)
         fixed = self.nondiff_argnums
         args = [_stopped(x) if i in fixed else x for i, x in enumerate(args)]
-        leaves, function = self.take_apart(args)
+        leaves, function = self.flatten_call(args)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
@@ -377,7 +377,7 @@ class FwdRule(FlatRule):
         out, residuals = check_pair("vjp", self.name, self.function, pair)
         return check_result("vjp", self.name, self.function, out), residuals
 
-    def dims_of(self, dims, primals, in_zeros):
+    def batch_dims(self, dims, primals, in_zeros):
         """The flags are the same for all examples."""
         return [*dims, *[None] * len(in_zeros)]
 
@@ -404,7 +404,7 @@ class BwdRule(FlatRule):
         found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
         return checked_cotangents(function, found)
 
-    def dims_of(self, dims, *trees):
+    def batch_dims(self, dims, *trees):
         """What forward rule and caller hand over has the axis in front."""
         return [0] * len(tree_flatten(trees)[0])
 
@@ -468,7 +468,7 @@ class custom_vjp(CustomRuleFunction):
         if self.fwd is None or self.bwd is None:
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
-        leaves, function = self.take_apart(args)
+        leaves, function = self.flatten_call(args)
         raise_if_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)

@@ -235,7 +235,7 @@ class CustomRuleFunction:
         """Return all arguments of a call by position."""
         return resolve_kwargs(self.kind, self.fun, args, kwargs)
 
-    def take_apart(self, args):
+    def flatten_call(self, args):
         """Return the leaves of arguments, and the `FlatFunction` that takes them."""
         return flatten_call(self.kind, self.fun, args, self.nondiff_argnums)
 
@@ -341,7 +341,7 @@ class FlatRule:
     def __repr__(self):
         return self.name
 
-    def dims_of(self, dims, *trees):
+    def batch_dims(self, dims, *trees):
         """Return the mapped axes of the arguments' leaves, from those of the call."""
         raise NotImplementedError
 
@@ -361,10 +361,10 @@ class MappedRule(FlatRule):
 
     def __init__(self, rule, dims, form):
         self.rule, self.dims, self.form, self.name = rule, dims, form, rule.name
-        self.dims_of, self.placed = rule.dims_of, rule.placed
+        self.batch_dims, self.placed = rule.batch_dims, rule.placed
 
     def __call__(self, *trees):
-        form, dims = self.form, self.dims_of(self.dims, *trees)
+        form, dims = self.form, self.batch_dims(self.dims, *trees)
         if form.mapped is False:
             dims = [None] * len(dims)
         found = map_trees(self.rule, trees, dims, form.axis, form)

@@ -127,10 +127,8 @@ def about_numbers(error, scene):
     remedy, tracer = remedy_for(error), missing(scene)
     if tracer is None or remedy is None:
         return []
-    lines, inner = (
-        [f"The line that asked: {scene.line.brief}"],
-        innermost_jaxpr_tracer(tracer),
-    )
+    lines = [f"The line that asked: {scene.line.brief}"]
+    inner = innermost_jaxpr_tracer(tracer)
     if is_tracer_error(error) and name_in(scene.frame, tracer):
         lines.append(describe_operand(scene, "first", tracer))
     if inner is not None and (why := inner.provenance()) not in str(error):

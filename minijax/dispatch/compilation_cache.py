@@ -140,10 +140,10 @@ def write_object(path, key, code):
 
 def list_cache_entries(folder):
     """Return the age, the size and the name of the cache's files; delete old drafts."""
-    found, now = [], folder.about(".").st_mtime  # by the clock of the disk
+    found, now = [], folder.stat(".").st_mtime  # by the clock of the disk
     for name in filter(CACHE_FILE_NAME.fullmatch, folder.names()):
         with suppress(OSError):
-            about = folder.about(name)
+            about = folder.stat(name)
             if not is_owned_file(about):
                 continue
             if name.endswith(CODE_SUFFIX):

@@ -40,7 +40,6 @@ from minijax.core import (
 )
 from minijax.diagnostics.error_messages import eager_function_hook, method_boundaries
 from minijax.diagnostics.tracebacks import api_boundary, eager_frames
-from minijax.dispatch.fastpath import signature_table
 from minijax.dispatch.fastpath_functions import (
     SignatureCache,
     enable_fastpath,
@@ -49,6 +48,7 @@ from minijax.dispatch.fastpath_functions import (
     register_fastpath,
     structure,
 )
+from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.lowlevel import UnknownLayout
 from minijax.errors import JaxRuntimeError
 from minijax.extents import has_global_value

@@ -18,10 +18,10 @@ from minijax.arrays.dtypes import _on_or_off, config, float0
 from minijax.arrays.interchange import placement_or_none
 from minijax.core import _current_trace
 from minijax.cpu_backend.program_codegen import EntryPoint
-from minijax.dispatch.fastpath import (
+from minijax.dispatch.fastpath import FastPath
+from minijax.dispatch.fastpath_tables import (
     MAX_SPARE_RESULTS,
     CallSignature,
-    FastPath,
     globals_table,
     signature_table,
 )
@@ -100,7 +100,7 @@ class SignatureCache:
         """Forget who is changing the records: after a fork, no thread is."""
         self._lock = Lock()
 
-    def wants(self, ready, leaves=0):
+    def should_record(self, ready, leaves=0):
         """Return whether something ready should get a record; not at the first call.
 
         As long as the gate is closed, not before the calls have taken long: there have
@@ -122,7 +122,7 @@ class SignatureCache:
         often = often and (self.arounds or long)
         return bool(often) and not any(thing is ready for thing in held)
 
-    def offer(self, ready, leaves, make, *call):
+    def insert(self, ready, leaves, make, *call):
         """Add a record of what Python has just run, if it should get one.
 
         Args:
@@ -133,7 +133,7 @@ class SignatureCache:
         """
         if self.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
-        if not self.wants(ready, len(leaves)):
+        if not self.should_record(ready, len(leaves)):
             return
         try:
             record = make(ready, *call)
@@ -167,7 +167,7 @@ class FastPathFunction(JitFunction):
 
     def _run(self, ready, leaves, args, kwargs):
         result = ready.run(leaves)
-        self._ready.offer(ready, leaves, self._record, args, kwargs)
+        self._ready.insert(ready, leaves, self._record, args, kwargs)
         return result
 
     def _record(self, ready, args, kwargs):
@@ -208,7 +208,7 @@ def fastpath_entry(ready):
     """
     find = getattr(ready.executable, "entry_at", None)
     entry = find and find(ready.places)
-    refused = entry and ready.moves and (ready.gives or not entry.cuts)
+    refused = entry and ready.moves and (ready.donates or not entry.cuts)
     return None if refused else entry
 
 
@@ -246,7 +246,7 @@ class FastPathCompiled(Compiled):
         """Run the program; see `Compiled`."""
         result = super().__call__(*args, **kwargs)
         leaves = tree_leaves((args, kwargs))
-        self._ready.offer(self._executable(), leaves, self._record, leaves)
+        self._ready.insert(self._executable(), leaves, self._record, leaves)
         return result
 
     def _record(self, executable, leaves):
@@ -277,7 +277,7 @@ def try_out(door):
     require_layout(evaluating, "what is in force")
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = globals_table(lambda self, *args: args)
-    entry, avals = EntryPoint(door.trial, 0, 0, 0, (None,)), [aval]
+    entry, avals = EntryPoint(door.self_test, 0, 0, 0, (None,)), [aval]
     here = host_device().uncommitted  # the default may be a card
     function = FastPathFunction(abs, JitOptions())
     x = ArrayImpl(np.array(6, np.int32), aval, here)

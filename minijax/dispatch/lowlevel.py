@@ -454,7 +454,10 @@ class LowLevelLibrary(Library):
 
     def place(self, name):
         """Return the address of a function."""
-        return self.engine.get_function_address(name)
+        address = self.engine.get_function_address(name)
+        if not address:
+            raise LookupError(f"the library has no function `{name}`")
+        return address
 
 
 # Where Python and NumPy keep what is in their objects.

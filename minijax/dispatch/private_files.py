@@ -178,7 +178,7 @@ class Folder:
         """Return the names of all that is in the folder."""
         return os.listdir(self.path if self.handle is None else self.handle)
 
-    def about(self, name):
+    def stat(self, name):
         """Return what `os.stat` knows of a file, or of a link itself."""
         return os.stat(follow_symlinks=False, **self.at(name))
 
@@ -236,7 +236,7 @@ def pair(folder, draft, name):
 def replace(folder, draft, name):
     """Give a draft its name, which may have belonged to an older file of this user."""
     with suppress(FileNotFoundError):
-        if not is_owned_file(folder.about(name)):
+        if not is_owned_file(folder.stat(name)):
             return
     os.replace(**pair(folder, draft, name))
 
@@ -264,7 +264,7 @@ def read_secret(path):
     with Folder(path) as folder:
         if SECRET not in folder.names():
             folder.write(SECRET, os.urandom(32), claim)
-        mode, found = folder.about(SECRET).st_mode, folder.read(SECRET, 32)
+        mode, found = folder.stat(SECRET).st_mode, folder.read(SECRET, 32)
     if user_id() is not None and stat.S_IMODE(mode) & 0o077 or len(found) < 32:
         file = os.path.join(path, SECRET)
         raise UntrustedFile(f"{file} is damaged, or others can read it; delete it")

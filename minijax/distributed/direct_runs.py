@@ -107,7 +107,7 @@ def array_at_address(address, dtype, size):
 
 
 def _fold_into(engine, step, x, y):
-    ufunc = NUMPY_COMBINERS[step.combining.kernel.name]
+    ufunc = NUMPY_COMBINERS[step.combine_op.kernel.name]
     operation = mpi_op(engine, ufunc, x.dtype)
     if operation is None:
         y[...] = ufunc.reduce(allgather(engine, x), 0)
@@ -170,11 +170,11 @@ class Bucket:
     def fold(self, engine):
         """Fold the arrays of all processes."""
         _fold_into(engine, self.part, self.x, self.y)
-        self.hand_out()
+        self.scatter_back()
 
     def begin(self, engine):
         """Begin to fold them; return the request of MPI."""
-        ufunc, comm = NUMPY_COMBINERS[self.part.combining.kernel.name], engine.comm
+        ufunc, comm = NUMPY_COMBINERS[self.part.combine_op.kernel.name], engine.comm
         operation = mpi_op(engine, ufunc, self.dtype)
         if operation is not None:
             self.ufunc = None
@@ -187,9 +187,9 @@ class Bucket:
         request.Wait()
         if self.ufunc is not None:
             self.y[...] = self.ufunc.reduce(self.all, 0)
-        self.hand_out()
+        self.scatter_back()
 
-    def hand_out(self):
+    def scatter_back(self):
         """Put each fold where it goes."""
         start = 0
         for out in self.outs if len(self.outs) > 1 else ():
@@ -206,7 +206,7 @@ def exchange_jointly(engine, step, start, count, begun):
     """
     kinds: dict = {}
     for i, part in enumerate(step.parts):
-        kind = part.combining.kernel.name, part.x.dtype
+        kind = part.combine_op.kernel.name, part.x.dtype
         kinds.setdefault(kind, []).append((part, start + ROW_BYTES * i))
     for members in kinds.values():
         Bucket(*zip(*members)).fold(engine)
@@ -242,7 +242,7 @@ class ProgressThread:
     """
 
     def __init__(self, nap=1e-3):
-        self.nap, self.count, self.some = nap, 0, threading.Event()
+        self.sleep_seconds, self.count, self.some = nap, 0, threading.Event()
         self.thread: threading.Thread | None = None
 
     def note(self, change):
@@ -250,7 +250,7 @@ class ProgressThread:
         self.count += change
         if self.count == 0:
             self.some.clear()
-        elif change > 0 and (notes := current_world().watch.notes) is not None:
+        elif change > 0 and (notes := current_world().watchdog.notes) is not None:
             self.some.set()
             if self.thread is None:
                 self.thread = threading.Thread(
@@ -262,7 +262,7 @@ class ProgressThread:
         """Call MPI for ever."""
         while self.some.wait():
             comm.Iprobe()
-            sleep(self.nap)
+            sleep(self.sleep_seconds)
 
 
 progress, left = ProgressThread(), []
@@ -293,7 +293,7 @@ class CrossProcessEntry:
         try:
             processes = self.crossing.processes
             args = DOING[type(step)], step, source, result, self.begun
-            current_world().exchange_among(step.label, processes, *args)
+            current_world().communicator_of(step.label, processes, *args)
         except BaseException as error:
             self.error = error
             return 1
@@ -341,12 +341,10 @@ class DirectRun:
         arrays = [as_aligned(share[self.rank]) for share in shares]
         results = [pooled_array(aval.shape, aval.dtype) for aval in avals]
         arrays += results
-        memory, arena = (
-            pointer_table(map(data_pointer, arrays)),
-            scratch_bytes(self.arena),
-        )
+        memory = pointer_table(map(data_pointer, arrays))
+        arena = scratch_bytes(self.arena)
         if self.function(memory, data_pointer(arena), self.context):
-            self.give_up(arrays, arena)
+            self.abandon(arrays, arena)
         return list(map(self.placed, results))
 
     def placed(self, result):
@@ -354,7 +352,7 @@ class DirectRun:
         result.flags.writeable = False
         return (*self.before, result, *self.after)
 
-    def give_up(self, *memory):
+    def abandon(self, *memory):
         """Raise what an exchange has raised; keep memory MPI may write to."""
         errors = [entry.error for entry in self.entries if entry.error is not None]
         for entry in self.entries:
@@ -371,11 +369,13 @@ def direct(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
     if not program.mesh.is_multi_process:
         return _before(program, shares)
-    if program.seat is False:
-        program.seat = DirectRun(program) if _is_direct(program.executable) else None
-    if program.seat is None:
+    if program.executor_slot is False:
+        program.executor_slot = (
+            DirectRun(program) if _is_direct(program.executable) else None
+        )
+    if program.executor_slot is None:
         return run_mesh_in_python(program, shares)
-    return program.seat(shares, program.block_avals)
+    return program.executor_slot(shares, program.block_avals)
 
 
 def _is_direct(executable):

@@ -126,11 +126,11 @@ class CollectiveSchedule:
             for other in before:
                 self.users[other].append(number)
         self.sums = {n for n, step in enumerate(self.steps) if is_sum(step)}
-        self.urgent = self.feeding()
+        self.critical = self.feeds_collective()
         for number in [n for n, before in enumerate(self.needs) if not before]:
-            self.come(number)
+            self.mark_ready(number)
 
-    def feeding(self):
+    def feeds_collective(self):
         """Return the sums, and the kernels whose results only they need."""
         found = {*self.sums}
         for number in reversed(range(len(self.steps))):
@@ -139,12 +139,12 @@ class CollectiveSchedule:
                 found.add(number)
         return found
 
-    def come(self, number):
+    def mark_ready(self, number):
         """Take a step all of whose needs are done: a sum into a bucket."""
         if number not in self.sums:
-            return heappush(self.ready, (number not in self.urgent, number))
+            return heappush(self.ready, (number not in self.critical, number))
         step = self.steps[number]
-        key = step.names, step.combining.kernel.name, step.x.dtype
+        key = step.names, step.combine_op.kernel.name, step.x.dtype
         bucket = self.buckets.setdefault(key, [])
         bucket.append(number)
         if sum(nbytes(self.steps[n].x) for n in bucket) >= BUCKET:
@@ -173,7 +173,7 @@ class CollectiveSchedule:
         for user in self.users[number]:
             self.needs[user].discard(number)
             if not self.needs[user]:
-                self.come(user)
+                self.mark_ready(user)
 
     def run(self):
         """Return the steps in their new order."""

@@ -158,7 +158,7 @@ class Watchdog:
             if self.notes is not None:
                 self.notes.send((self.count, label))
         if now - since > limit:
-            self._say(self.missing(label, limit))
+            self._say(self.missing_ranks(label, limit))
             self.end()
 
     def hear(self, notes, waiting):
@@ -168,7 +168,7 @@ class Watchdog:
             if waiting is not None and label != waiting[1]:
                 self._say(f"rank {rank} waits for {label}.")
 
-    def missing(self, label, limit):
+    def missing_ranks(self, label, limit):
         """Return the message that some processes have not come."""
         arrived = {rank for rank, count in self._heard.items() if count >= self.count}
         arrived.add(self.rank)

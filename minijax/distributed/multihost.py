@@ -22,7 +22,7 @@ from minijax.sharding.sharded_arrays import make_array_from_process_local_data
 
 def _among_all(label, exchange, *args):
     everyone = tuple(range(process_count()))
-    return current_world().exchange_among(label, everyone, exchange, *args)
+    return current_world().communicator_of(label, everyone, exchange, *args)
 
 
 def _all_of(label, x):

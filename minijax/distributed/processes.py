@@ -193,7 +193,7 @@ class World:
     """
 
     def __init__(self, comm, operations, watch):
-        self.comm, self.operations, self.watch = comm, operations, watch
+        self.comm, self.operations, self.watchdog = comm, operations, watch
         self._engines, self.latest = {}, {}
 
     def engine(self, processes, use="exchanges"):
@@ -208,9 +208,9 @@ class World:
             self._engines[processes, use] = Communicator(comm, self.operations)
         return self._engines[processes, use]
 
-    def exchange_among(self, label, processes, exchange, *args):
+    def communicator_of(self, label, processes, exchange, *args):
         """Return what an exchange among some processes returns, under the watch."""
-        return self.watch(label, lambda: exchange(self.engine(processes), *args))
+        return self.watchdog(label, lambda: exchange(self.engine(processes), *args))
 
 
 world: Hook = Hook(None)
@@ -255,7 +255,7 @@ class CrossProcessRendezvous:
         """Return the result here of a collective, for one operand here."""
         x = np.ascontiguousarray(value).reshape(np.shape(value))  # none, if no axes
         exchange = partial(MPI_COLLECTIVES[primitive], **params)
-        return current_world().exchange_among(label, self.processes, exchange, x)
+        return current_world().communicator_of(label, self.processes, exchange, x)
 
 
 class CrossProcessRun(ReplicaRun):
@@ -301,7 +301,7 @@ def _gathered(group, buffer):
     own = group.home.fetch(buffer[group.devices.index(group.home)])
     own = np.ascontiguousarray(own)
     here = current_world()
-    return list(here.exchange_among("a gathering", processes, allgather, own))
+    return list(here.communicator_of("a gathering", processes, allgather, own))
 
 
 cross_process_collective.value, gather_global.value = _collective_across, _gathered
@@ -376,7 +376,7 @@ def check_same_program(world, processes, text):
     """Raise a `ValueError` unless all processes begin this program, or repeat it."""
     if world.latest.get(processes) != text:
         engine = world.engine(processes, "programs")
-        world.watch("a comparison of programs", check_ranks_agree, engine, text)
+        world.watchdog("a comparison of programs", check_ranks_agree, engine, text)
         world.latest[processes] = text
 
 
@@ -501,10 +501,10 @@ def _leave(seconds):
     request, end = here.comm.Ibarrier(), monotonic() + seconds
     while not request.Test():
         if monotonic() > end:
-            here.watch._say(f"has ended, and others have not after {seconds:g} s.")
+            here.watchdog._say(f"has ended, and others have not after {seconds:g} s.")
             _end(here.comm)
         sleep(0.002)
-    here.watch.stop()
+    here.watchdog.stop()
 
 
 def is_initialized() -> bool:

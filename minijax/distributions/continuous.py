@@ -530,10 +530,8 @@ def ball(
 
 @partial(jit, static_argnums=(1, 2))
 def _beta(key, shape, dtype, a, b):
-    keys, shapes = (
-        random_split_impl(key, (2,)),
-        (broadcast_parameter(x, dtype, shape) for x in (a, b)),
-    )
+    keys = random_split_impl(key, (2,))
+    shapes = (broadcast_parameter(x, dtype, shape) for x in (a, b))
     logs = [loggamma(k, x, shape, dtype) for k, x in zip(keys, shapes)]
     largest = lax.max(*logs)
     first, second = (jnp.exp(log - largest) for log in logs)

@@ -53,14 +53,14 @@ class FloatFormat(NamedTuple):
     """
 
     integer: np.dtype
-    digits: int
+    mantissa_bits: int
     bias: int
     tiny: float
 
     @property
-    def magic(self):
+    def round_magic(self):
         """The number whose last bit counts ones: what is added to it is rounded."""
-        return 1.5 * 2.0**self.digits
+        return 1.5 * 2.0**self.mantissa_bits
 
 
 FLOAT_FORMATS = {
@@ -89,7 +89,7 @@ def emit_nearest_multiple(k, x, factor):
 
     It has to be less than 2**21 in 32 bits, and less than 2**50 in 64.
     """
-    magic = float_format(x).magic
+    magic = float_format(x).round_magic
     shifted = k.fma(x, factor, magic)
     return k.sub(shifted, magic), emit_float_bits(k, shifted)
 
@@ -104,8 +104,8 @@ def cody_waite(k, x, n, parts):
 def emit_exp2_int(k, bits, dtype):
     """Write 2 to the number with which some bits end."""
     form = FLOAT_FORMATS[dtype]
-    one = form.bias << form.digits
-    return k.bitcast(k.add(k.shift_left(bits, form.digits), one), dtype)
+    one = form.bias << form.mantissa_bits
+    return k.bitcast(k.add(k.shift_left(bits, form.mantissa_bits), one), dtype)
 
 
 def emit_scaled_exp(k, x, low=None, factor=None):

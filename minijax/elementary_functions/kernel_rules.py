@@ -127,7 +127,7 @@ def emit_reduce_precision(k, x, exponent_bits, mantissa_bits):
     """Write what a float of fewer bits would keep of x; halves round to even."""
     form, size = float_format(x), k.abs(x)
     most = 2 ** (min(exponent_bits, 12) - 1)
-    cut = form.digits - mantissa_bits
+    cut = form.mantissa_bits - mantissa_bits
     y = with_digits_cut(k, size, cut) if cut > 0 else size
     if most <= form.bias:  # a narrower exponent; one as wide keeps what is subnormal
         y = k.select(k.ge(y, 2.0**most), np.inf, y)

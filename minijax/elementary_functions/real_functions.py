@@ -141,15 +141,15 @@ def emit_frexp(k, x, small=True):
     """
     form, dtype = float_format(x), x.dtype
     one, root = (float_bits(dtype, value) for value in (1.0, 0.5**0.5))
-    away = 2.0**form.digits + form.bias  # the bits of 2.0**digits end with ones
+    away = 2.0**form.mantissa_bits + form.bias  # the bits of 2.0**digits end with ones
     if small:
-        few, more = k.lt(x, form.tiny), form.digits + 2
+        few, more = k.lt(x, form.tiny), form.mantissa_bits + 2
         x = k.select(few, k.mul(x, 2.0**more), x)
         away = k.select(few, k.number(away + more, x), away)
     moved = k.add(emit_float_bits(k, x), one - root)
-    count = k.shift_right(moved, form.digits)
-    count = k.apply("or", count, float_bits(dtype, 2.0**form.digits))
-    fraction = k.apply("and", moved, 2**form.digits - 1)
+    count = k.shift_right(moved, form.mantissa_bits)
+    count = k.apply("or", count, float_bits(dtype, 2.0**form.mantissa_bits))
+    fraction = k.apply("and", moved, 2**form.mantissa_bits - 1)
     f = k.sub(k.bitcast(k.add(fraction, root), dtype), 1)
     return f, k.sub(k.bitcast(count, dtype), away)
 
@@ -271,7 +271,7 @@ def emit_exp2_of_sum(k, high, low):
     r = k.sub(high, n)
     r = r if low is None else k.add(r, low)
     y = k.fma(r, emit_polynomial(k, r, EXP2[dtype.name]), 1)
-    count = k.sub(bits, float_bits(dtype, FLOAT_FORMATS[dtype].magic))
+    count = k.sub(bits, float_bits(dtype, FLOAT_FORMATS[dtype].round_magic))
     half = k.shift_right(count, 1)
     y = k.mul(y, emit_exp2_int(k, half, dtype))
     return k.mul(y, emit_exp2_int(k, k.sub(count, half), dtype))
@@ -287,7 +287,7 @@ def emit_log1p(k, x):
     total = k.add(x, 1)
     lost = k.sub(x, k.sub(total, 1))
     f, n = emit_frexp(k, total, small=False)
-    bits = emit_float_bits(k, k.sub(float_format(x).magic + 1, n))
+    bits = emit_float_bits(k, k.sub(float_format(x).round_magic + 1, n))
     shrunk = k.mul(
         emit_exp2_int(k, bits, x.dtype), 0.5
     )  # 2**-n, also for the largest n
@@ -700,7 +700,7 @@ LOG_2_UNIT = {
 def emit_high_half(k, x):
     """Write x with the first half of its digits; products of such are exact."""
     form = float_format(x)
-    mask = -(2 ** (form.digits // 2 + 1))
+    mask = -(2 ** (form.mantissa_bits // 2 + 1))
     return k.bitcast(k.apply("and", emit_float_bits(k, x), mask), x.dtype)
 
 

@@ -297,10 +297,8 @@ def product_by_halving(x, axes):
     for axis in axes:
         while (size := typeof(x).shape[axis]) > 1:
             half = size // 2
-            left, right = (
-                slice_along_axis(x, axis, 0, half),
-                slice_along_axis(x, axis, half, 2 * half),
-            )
+            left = slice_along_axis(x, axis, 0, half)
+            right = slice_along_axis(x, axis, half, 2 * half)
             rest = [slice_along_axis(x, axis, 2 * half, size)] if size % 2 else []
             x = lax.concatenate([lax.mul(left, right), *rest], axis)
     return lax.squeeze(x, axes)

@@ -53,10 +53,10 @@ def fuse_same_loops(first, second, links):
       A `FusionCandidate`; or None.
     """
     both = fuse_in_common_loops(first, second, links or shared_reads(first, second))
-    if both is None or all(outer < inner for outer, inner in both.orders):
+    if both is None or all(outer < inner for outer, inner in both.axis_orders):
         return both
     sizes = both.first.sizes
-    order = common_axis_order([*range(len(sizes))], both.orders)
+    order = common_axis_order([*range(len(sizes))], both.axis_orders)
     if order is None:
         return None
     units, sizes = identity_map(len(order)), tuple([sizes[axis] for axis in order])
@@ -86,7 +86,7 @@ def is_profitable(both, target):
     return (
         is_near(both, target)
         and stays_in_rows(both, target)
-        and all(is_worth_it(both, link, target) for link in both.links)
+        and all(is_worth_it(both, link, target) for link in both.edges)
         and is_straight(both, target)
     )
 
@@ -106,7 +106,7 @@ def is_near(both, target):
     if any(extent_product(sizes, x) > near for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
-    made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]
+    made = [x.buffer for x in both.edges if again.intersection(x.made.place.axes)]
     limit = target.again
     return all(first.cost(buffer, target, limit) <= limit for buffer in made)
 
@@ -135,14 +135,12 @@ def is_worth_it(both, link, target):
     """Return whether to compute elements more often than once costs less than to store
     them, to load them, and to start a kernel for that."""
     first, sizes, read, made = both.first, both.first.sizes, link.read, link.made.place
-    if link.is_plain and all(made.strides):
+    if link.is_identity and all(made.strides):
         return True
-    count, around = (
-        extent_product(sizes, made.axes),
-        range(max((-1, *read.place.axes)) + 1),
-    )
+    count = extent_product(sizes, made.axes)
+    around = range(max((-1, *read.place.axes)) + 1)
     more = extent_product(sizes, both.second.loops.intersection(around)) - count
-    if not link.is_plain:
+    if not link.is_identity:
         found = delinearize_guarded(read.place, read.guards, sizes, made, sizes)
         if first.folding([link.buffer]) or not found:
             return False
@@ -179,7 +177,7 @@ def is_straight(both, target):
     """Return whether all matrices that folds go through lie in the same direction."""
     first, second, sizes = both.first, both.second, both.first.sizes
     reads = math.prod(sizes)
-    if not both.orders or reads <= target.small:
+    if not both.axis_orders or reads <= target.small:
         return True
     one, other = [[load.place for _, load in part.loads] for part in (first, second)]
     places = one + [load.place for x, load in second.loads if x not in first.made]
@@ -231,8 +229,8 @@ class BufferUses(NamedTuple):
     """
 
     parts: dict
-    makers: dict
-    readers: dict
+    producers: dict
+    consumers: dict
     kept: set
     shared: set
     needs: list
@@ -292,22 +290,24 @@ class FusionPass:
     def __init__(self, program, target):
         self.program, self.target, self.uses = program, target, buffer_uses(program)
         parts, kept = self.uses.parts, self.uses.kept
-        alone = {x: parts[n] for x, n in self.uses.makers.items() if x not in kept}
-        self.light = {
-            x: part for x, part in alone.items() if part.makes_little(MAX_RECOMPUTE_OPS)
+        alone = {x: parts[n] for x, n in self.uses.producers.items() if x not in kept}
+        self.recomputable = {
+            x: part
+            for x, part in alone.items()
+            if part.is_recomputable(MAX_RECOMPUTE_OPS)
         }
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
         for number, part in self.uses.parts.items():
             self.parts[number] = part
-            self.join_makers(number)
-        for numbers in self.uses.readers.values():
+            self.fuse_producers(number)
+        for numbers in self.uses.consumers.values():
             if len(numbers) > 1:
-                self.join_readers(numbers)
-        for buffer in self.uses.makers:
-            if buffer in self.light and self.is_handed_on(buffer):
-                self.cheap |= self.made_again(buffer)
+                self.fuse_consumers(numbers)
+        for buffer in self.uses.producers:
+            if buffer in self.recomputable and self.is_materialized(buffer):
+                self.cheap |= self.recompute(buffer)
 
     def __str__(self):
         order = sorted(self.parts, key=self.place.__getitem__)
@@ -323,14 +323,14 @@ class FusionPass:
         found = {self.leader[number] for number in numbers}
         return sorted(found, key=self.place.__getitem__, reverse=True)
 
-    def join_makers(self, number):
+    def fuse_producers(self, number):
         """Join a launch with the parts that make what it reads."""
-        makers = self.uses.makers
+        makers = self.uses.producers
         found = [makers[b] for b in self.parts[number].sources.values() if b in makers]
         for other in self.leaders(found):
             self.join(other, self.leader[number])
 
-    def join_readers(self, numbers):
+    def fuse_consumers(self, numbers):
         """Join parts that walk over the same array."""
         found = self.leaders([n for n in numbers if n in self.uses.parts])[::-1]
         for first, other in zip(found, found[1:]):  # the one that grows comes first
@@ -342,10 +342,10 @@ class FusionPass:
         The first one makes what the second reads, or reads it too.
         """
         first, second = self.parts[a], self.parts[b]
-        place = self.place_of_both(a, b)
+        place = self.merged_position(a, b)
         few = first.ops + second.ops <= self.target.wide
-        if place is not None and few and not self.collide(first, second):
-            both = self.both(a, b, linked)
+        if place is not None and few and not self.would_form_cycle(first, second):
+            both = self.fuse_pair(a, b, linked)
             if both:
                 self.parts[a], self.place[a] = both, place
                 self.replace(b, a)
@@ -363,7 +363,7 @@ class FusionPass:
         self.members[a] += self.members[b]
         del self.parts[b]
 
-    def place_of_both(self, a, b):
+    def merged_position(self, a, b):
         """Return where two parts can stand as one, or None."""
         place, early, late = self.place, self.place[a], self.place[b]
         if not [n for n in self.users[a] if n != b and place[n] < late]:
@@ -371,7 +371,7 @@ class FusionPass:
         waits = [n for n in self.needs[b] if n != a and place[n] > early]
         return None if waits else early
 
-    def collide(self, first, second):
+    def would_form_cycle(self, first, second):
         """Return whether two parts write to one buffer, or read what the other writes
         to when it is not whole."""
         if not self.uses.shared:
@@ -380,7 +380,7 @@ class FusionPass:
         both = (first.made.keys() & used[1]) | (used[0] & second.made.keys())
         return not self.uses.shared.isdisjoint(both)
 
-    def both(self, a, b, linked):
+    def fuse_pair(self, a, b, linked):
         """Return the part of two, or None."""
         first, second = self.parts[a], self.parts[b]
         links = producer_consumer_edges(first, second) if linked else []
@@ -392,7 +392,7 @@ class FusionPass:
         turned = loses_contiguity(first, both.first, self.target)
         turned |= loses_contiguity(second, both.second, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        if not all(x in gone or x in self.light for x in turned):
+        if not all(x in gone or x in self.recomputable for x in turned):
             return None
         return both.part(gone)
 
@@ -400,33 +400,39 @@ class FusionPass:
         """Return whether a buffer is needed by others than some parts."""
         if buffer in self.uses.kept:
             return True
-        readers = self.uses.readers.get(buffer, ())
+        readers = self.uses.consumers.get(buffer, ())
         return not all(self.leader[n] in leaders for n in readers)
 
-    def is_handed_on(self, buffer):
+    def is_materialized(self, buffer):
         """Return whether one part stores a buffer and other ones load it."""
         if buffer in self.uses.kept or buffer in self.cheap:
             return False
-        return self.is_read_outside(buffer, [self.leader[self.uses.makers[buffer]]])
+        return self.is_read_outside(buffer, [self.leader[self.uses.producers[buffer]]])
 
-    def made_again(self, buffer):
+    def recompute(self, buffer):
         """Return the launches that make a buffer from what is stored, by what each of
         them makes, if that is better than to store it and to load it; else {}."""
         found, left, ops = {}, [buffer], 0
         for name in left:
-            part = found[name] = self.light[name]
+            part = found[name] = self.recomputable[name]
             ops += part.ops
             if ops > MAX_RECOMPUTE_OPS:
                 return {}
-            more = [x for x in part.sources.values() if x in self.light]
-            left += [x for x in more if not self.is_handed_on(x)]
-        return found if self.is_cheap(buffer, [self.light[x] for x in left]) else {}
+            more = [x for x in part.sources.values() if x in self.recomputable]
+            left += [x for x in more if not self.is_materialized(x)]
+        return (
+            found
+            if self.is_recompute_profitable(
+                buffer, [self.recomputable[x] for x in left]
+            )
+            else {}
+        )
 
-    def is_cheap(self, buffer, launches):
+    def is_recompute_profitable(self, buffer, launches):
         """Return whether elements that some launches make cost less than to store and
         to load them."""
         target, part, reads, flops, moved = self.target, launches[0], 0, 0, 0
-        for reader in [self.uses.parts[n] for n in self.uses.readers[buffer]]:
+        for reader in [self.uses.parts[n] for n in self.uses.consumers[buffer]]:
             axes = [x.level for x, source in reader.sources.items() if source == buffer]
             ends = [max(each, default=-1) + 1 for each in axes]
             reads += sum([math.prod(reader.sizes[:end]) for end in ends])
@@ -504,6 +510,8 @@ def check_fusion(fusion):
         launch = fusion.launch(number)
         needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
         late = [n for n in needs - {number} if place[n] >= place[number]]
-        if late or any(a >= b for a, b in part.orders | fusion_group_of(launch).orders):
+        if late or any(
+            a >= b for a, b in part.axis_orders | fusion_group_of(launch).axis_orders
+        ):
             raise ValueError(f"Loops or steps {late} are in a wrong order:\n{launch}")
         check_kernel(launch.kernel)

@@ -117,7 +117,7 @@ class ProducerConsumerEdge(NamedTuple):
     read: object
 
     @property
-    def is_plain(self):
+    def is_identity(self):
         """Whether the element is read where it was made."""
         return self.made.place == self.read.place and not self.read.guards
 
@@ -192,7 +192,9 @@ def align_loops(first, second, places):
                 home, maps = [seen(x, split, len(sizes)) for x in (home, maps)]
             elif found is not None and _agree(home, found):
                 met, home = True, tuple([a or b for a, b in zip(home, found)])
-    solid = [home[axis] for axis in first.solid] + [maps[axis] for axis in second.solid]
+    solid = [home[axis] for axis in first.unsplittable_axes] + [
+        maps[axis] for axis in second.unsplittable_axes
+    ]
     whole = {*solid}.issubset((None, *identity_map(len(sizes))))
     return (home, maps, sizes) if met and whole else None
 
@@ -203,7 +205,7 @@ def fuse_in_common_loops(first, second, links):
     The loops are those of the second part, or of the first if that goes along more
     indices; they are split, or more of them, where the other part needs that.
     """
-    plain = [link.is_plain and all(link.made.place.strides) for link in links]
+    plain = [link.is_identity and all(link.made.place.strides) for link in links]
     if plain and all(plain) and first.sizes == second.sizes:
         return FusionCandidate(
             first, second, [x for x in links if x.buffer in first.made]
@@ -241,10 +243,10 @@ def objections(first, second, both, target):
         f"{row} numbers walked again, {near} stay near": row > near,
         f"{ops} operations, wide is {target.wide}": ops > target.wide,
     }
-    for link in both.links:
+    for link in both.edges:
         places = f"made at {link.made.place}, read at {link.read.place}"
-        checks[places] = not link.is_plain
-    for outer, inner in both.orders:
+        checks[places] = not link.is_identity
+    for outer, inner in both.axis_orders:
         checks[f"loop {outer} should be outside of loop {inner}"] = outer >= inner
     return [text for text, against in checks.items() if against]
 

@@ -256,7 +256,7 @@ class FusedKernelBuilder(NodeBuilder):
         if op == "constant":
             detail = detail.tobytes()
         elif op == "load":
-            detail = (*detail[:3], detail.guards and detail.other.tobytes())
+            detail = (*detail[:3], detail.guards and detail.fill.tobytes())
         key = (op, node.dtype, detail, node.args)
         if key not in self.known:
             self.known[key] = node
@@ -470,20 +470,23 @@ class FusionGroup(FusedKernelBuilder):
       gone: buffers that it makes and need not store.
     """
 
-    orders = solid = gone = frozenset()
+    axis_orders = unsplittable_axes = elided_buffers = frozenset()
 
     def take(self, other, maps=None):
         """Write all of another part at these indices, by default its own."""
         if other.folded:
-            orders, solid = other.orders, other.solid
+            orders, solid = other.axis_orders, other.unsplittable_axes
             if maps is not None:
                 axes = [at.axes for at in maps]
                 pairs = [itertools.product(axes[a], axes[b]) for a, b in orders]
                 orders = frozenset().union(*pairs)
                 solid = frozenset().union(*[axes[axis] for axis in solid])
-            self.orders, self.solid = self.orders | orders, self.solid | solid
-        if other.gone:
-            self.gone |= other.gone
+            self.axis_orders, self.unsplittable_axes = (
+                self.axis_orders | orders,
+                self.unsplittable_axes | solid,
+            )
+        if other.elided_buffers:
+            self.elided_buffers |= other.elided_buffers
         return super().take(other, maps)
 
     def along(self, home, sizes):
@@ -494,7 +497,11 @@ class FusionGroup(FusedKernelBuilder):
     @property
     def stores(self):
         """Pairs of a buffer and a `Store`, but for those that are gone."""
-        made = [(x, stores) for x, stores in self.made.items() if x not in self.gone]
+        made = [
+            (x, stores)
+            for x, stores in self.made.items()
+            if x not in self.elided_buffers
+        ]
         return [(buffer, x) for buffer, stores in made for x in stores]
 
     @property
@@ -518,7 +525,7 @@ class FusionGroup(FusedKernelBuilder):
         axes = [computed_axes(node) for node in self.nodes]
         return set().union(*axes, *[store.place.axes for _, store in self.stores])
 
-    def makes_little(self, few):
+    def is_recomputable(self, few):
         """Return whether it makes one array, with no fold and few operations."""
         return self.ops <= few and len(self.stores) == 1 and not self.folded
 
@@ -571,9 +578,9 @@ def fusion_group_of(launch):
         behind = part.behind()
         after = [behind[x].difference(x.level).union(x.detail.axes) for x in folds]
         pairs = [itertools.product(x.level, axes) for x, axes in zip(folds, after)]
-        part.orders = frozenset().union(*pairs)
+        part.axis_orders = frozenset().union(*pairs)
         sought = [x.detail.axes for x in folds if x.detail.how[:3] == "arg"]
-        part.solid = frozenset().union(*sought)
+        part.unsplittable_axes = frozenset().union(*sought)
     return part
 
 
@@ -589,8 +596,8 @@ class FusionCandidate:
     """
 
     def __init__(self, first, second, links=()):
-        self.first, self.second, self.links, self.folds = first, second, links, []
-        self.orders = first.orders | second.orders
+        self.first, self.second, self.edges, self.folds = first, second, links, []
+        self.axis_orders = first.axis_orders | second.axis_orders
         folding = first.folding(second.sources.values())
         if folding:
             behind = second.behind()
@@ -599,11 +606,13 @@ class FusionCandidate:
                     kept = first.made[buffer][0].place.axes
                     after = behind[node].difference(kept)
                     self.folds.append((folding[buffer], kept, after))
-                    self.orders = self.orders.union(itertools.product(kept, after))
+                    self.axis_orders = self.axis_orders.union(
+                        itertools.product(kept, after)
+                    )
 
     def near(self, target):
         """Return how many numbers as long as what is handed over stay near."""
-        itemsizes = [link.made.parameter.dtype.itemsize for link in self.links]
+        itemsizes = [link.made.parameter.dtype.itemsize for link in self.edges]
         return 8 * target.near // max([4, *itemsizes])
 
     def part(self, gone=()):
@@ -614,14 +623,14 @@ class FusionCandidate:
         Args:
           gone: buffers that need not be stored any more.
         """
-        first, apart = self.first, [x.buffer for x in self.links if not x.is_plain]
+        first, apart = self.first, [x.buffer for x in self.edges if not x.is_identity]
         if apart or not first.known:
             first = FusionGroup(first.sizes).take(first)
         both = first.take(self.second)
         if not {*apart}.isdisjoint(both.sources.values()):
             return None
-        both.orders = self.orders
-        both.gone = both.gone.union(gone)
+        both.axis_orders = self.axis_orders
+        both.elided_buffers = both.elided_buffers.union(gone)
         return both
 
 

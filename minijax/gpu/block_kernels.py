@@ -59,7 +59,7 @@ MAX_ITERATION_ELEMENTS = 2**16  # indices of kernels in a turn
 
 def fits_block(step):
     """Return whether a step is a loop that a block can do in one launch."""
-    if not step.programs or not hasattr(step, "starts"):
+    if not step.programs or not hasattr(step, "init"):
         return False
     steps = [each for program in step.programs for each in program.steps]
     simple = all(isinstance(each, Launch) for each in steps)
@@ -80,8 +80,8 @@ def kept_by(step):
         for each in program.steps
         for buffer in each.writes
     ]
-    states = step.programs[-1].inputs[: len(step.starts)]
-    rows = step.programs[-1].outputs[len(step.starts) :]
+    states = step.programs[-1].inputs[: len(step.init)]
+    rows = step.programs[-1].outputs[len(step.init) :]
     return [x for x in dict.fromkeys([*states, *written]) if x not in rows]
 
 
@@ -91,7 +91,7 @@ def block_loop_buffers(step):
         buffer for program in step.programs for buffer in captured_buffers(program)
     ]
     tests = [x for program in step.programs[:-1] for x in program.inputs]
-    read = [*step.starts, *getattr(step, "xs", ()), *inside]
+    read = [*step.init, *getattr(step, "xs", ()), *inside]
     written = [*step.results, *getattr(step, "ys", ())]
     return [x for x in dict.fromkeys([*read, *written]) if x not in tests]
 
@@ -193,12 +193,12 @@ def render_block_loop(step, name):
         `block_loop_buffers(step)`.
     """
     f, (*tests, body) = BlockLoopRenderer(step, name), step.programs
-    states = body.inputs[: len(step.starts)]
+    states = body.inputs[: len(step.init)]
     for buffer in f.kept:
         (kind, count), one = units_of(buffer), f.names[buffer]
         f.line(f"alignas(16) __shared__ {kind} {one}_memory[{max(count, 1)}];")
         f.line(f"{kind}* {one} = {one}_memory;")
-    for start, state in zip(step.starts, states):
+    for start, state in zip(step.init, states):
         f.copy(start, state)
     f.line("__syncthreads();")
     f.line(f"for (int turn = 0; {loop_condition(step)}; turn++) {{")
@@ -245,7 +245,7 @@ def render_test(f, tests, states):
 
 def render_rows(f):
     """Write where the rows of a turn are: those that it reads, and those it writes."""
-    step, count = f.step, len(f.step.starts)
+    step, count = f.step, len(f.step.init)
     if not isinstance(step, ScanStep):
         return
     number = f"{step.length - 1} - turn" if step.reverse else "turn"
@@ -384,13 +384,13 @@ def choose_launch_with_rows(kernel, unaligned=()):
 @contextmanager
 def turns_of(f):
     """Open the loop in which a thread comes to its parts of the row."""
-    shape, size, axis = (
-        f.launch,
-        f.kernel.sizes[-1],
-        AXIS_NAMES[len(f.kernel.sizes) - 1],
-    )
+    shape = f.launch
+    size = f.kernel.sizes[-1]
+    axis = AXIS_NAMES[len(f.kernel.sizes) - 1]
     step = shape.team * shape.lanes
-    tests = [f"{axis} < {size}"] * (step * shape.turns > size) + ["busy"] * f.idle
+    tests = [f"{axis} < {size}"] * (step * shape.turns > size) + [
+        "busy"
+    ] * f.inactive_condition
     f.line("#pragma unroll")
     with f.block(f"for (int u = 0; u < {shape.turns}; u++)"):
         first = f"t * {shape.lanes}" if shape.lanes > 1 else "t"

@@ -120,7 +120,7 @@ def render_loop(f, loop):
     """Write a loop; if a team shares it, each thread has its folds afterwards."""
     axis, size = AXIS_NAMES[loop.axis], f.kernel.sizes[loop.axis]
     first = "t" if loop.team else "0"
-    more = " && busy" if loop.team and f.idle else ""
+    more = " && busy" if loop.team and f.inactive_condition else ""
     head = f"for ({f.index} {axis} = {first}; {axis} < {size}{more}; "
     names, f.inside = f.names, f.inside or loop.team > 0
     f.names = dict(names)
@@ -140,7 +140,7 @@ def render_once(f, store):
         return
     if is_loaded(f.kernel, store.parameter):  # wait until all threads have read it
         f.line("__syncthreads();")
-    with f.block("if (t == 0 && busy)" if f.idle else "if (t == 0)"):
+    with f.block("if (t == 0 && busy)" if f.inactive_condition else "if (t == 0)"):
         render_store(f, store)
 
 

@@ -252,7 +252,7 @@ class CudaRenderer:
         self._depth, self._numbers = 1, itertools.count()
         self.index, self.inside = index_type(kernel), False
         rest = trip_count(kernel, launch.outer) % launch.teams
-        self.idle = launch.team > 1 and rest > 0
+        self.inactive_condition = launch.team > 1 and rest > 0
 
     def line(self, text):
         """Write a line."""
@@ -368,9 +368,9 @@ def render_thread_indices(f):
     f.line(f"const {f.index} team = {number};")
     if team == 1:
         f.line(f"if (team >= {total}) return;")
-    elif f.idle:
+    elif f.inactive_condition:
         f.line(f"const bool busy = team < {total};")
-    rest = f"(busy ? team : {total - 1})" if f.idle else "team"
+    rest = f"(busy ? team : {total - 1})" if f.inactive_condition else "team"
     for place, axis in reversed([*enumerate(outer)]):
         size = kernel.sizes[axis]
         value = f"{rest} % {size}" if place else rest
@@ -476,11 +476,9 @@ def launches_of_stages(step, first, second, handed):
 
 def stage_of(kernel, stores, new):
     """Return the kernel of some stores; `new` has what is loaded in place of nodes."""
-    kept, new, nodes = (
-        backward_slice([store.node for store in stores], new),
-        {**new},
-        [],
-    )
+    kept = backward_slice([store.node for store in stores], new)
+    new = {**new}
+    nodes = []
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
         if node.op == "fold" and node not in new:

@@ -430,10 +430,8 @@ def scan_launch(kernel, least=8):
       kernel: a `Kernel`.
       least: how long the axis has to be.
     """
-    outer, axes = (
-        parallel_axes(kernel),
-        {n.detail.axes for n in kernel.nodes if is_scan(n)},
-    )
+    outer = parallel_axes(kernel)
+    axes = {n.detail.axes for n in kernel.nodes if is_scan(n)}
     if len(axes) != 1 or not is_cooperative(kernel, outer):
         return None
     [[axis]] = axes
@@ -507,7 +505,7 @@ def render_scan_loop(f, loop):
     f.names, f.inside = dict(names), True
     with f.block(f"for ({f.index} base = 0; base < {size}; base += {f.launch.team})"):
         f.line(f"const bool within = base + t < {size};")
-        f.line(f"const bool live = within{' && busy' * f.idle};")
+        f.line(f"const bool live = within{' && busy' * f.inactive_condition};")
         f.line(f"const {f.index} {axis} = within ? base + t : {size - 1};")
         for step in loop.body:
             render_scan_step(f, step)

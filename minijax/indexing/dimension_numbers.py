@@ -174,10 +174,10 @@ class WindowDims(NamedTuple):
     """
 
     inside: tuple
-    dropped: tuple
+    collapsed_slice_dims: tuple
     mapped: tuple
     shared: tuple = ()
-    index_shared: tuple = ()
+    start_indices_batching_dims: tuple = ()
 
     def counting(self, ndim):
         """Return the axes of the result that count the windows, in order."""
@@ -185,7 +185,7 @@ class WindowDims(NamedTuple):
 
     def kept(self, ndim):
         """Return the axes of the operand along which a window may be wide."""
-        left_out = {*self.dropped, *self.shared}
+        left_out = {*self.collapsed_slice_dims, *self.shared}
         return [axis for axis in range(ndim) if axis not in left_out]
 
     def sizes(self, ndim, shape):

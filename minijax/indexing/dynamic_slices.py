@@ -377,7 +377,7 @@ def computed_offsets(k, x, indices, windows, shape, sizes, clip):
     counting, strides = windows.counting(len(shape)), [0] * len(shape)
     for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
         strides[place] = x.strides[axis]
-    for axis, place in zip(windows.shared, windows.index_shared):
+    for axis, place in zip(windows.shared, windows.start_indices_batching_dims):
         strides[counting[place]] = x.strides[axis]
     terms = []
     for number, axis in enumerate(windows.mapped):

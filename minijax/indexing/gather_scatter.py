@@ -91,7 +91,7 @@ def axis_positions(xp, windows, starts, ndim, shape):
     steps = xp.indices(shape, sparse=True)
     for axis, place in zip(windows.kept(ndim), windows.inside):
         places[axis] = steps[place]
-    for axis, place in zip(windows.shared, windows.index_shared):
+    for axis, place in zip(windows.shared, windows.start_indices_batching_dims):
         places[axis] = steps[counting[place]]
     for number, axis in enumerate(windows.mapped):
         start = xp.expand_dims(starts[..., number], windows.inside)

@@ -160,7 +160,7 @@ class GatherPlan:
     def __init__(self, shape):
         self.shape, self.sizes, self.result = shape, [*shape], []
         self.parts, self.counting = [], []
-        self.inside, self.dropped, self.mapped = [], [], []
+        self.inside, self.collapsed_slice_dims, self.mapped = [], [], []
         self.new_axes, self.turned, self.simple = [], [], True
         large = max(shape, default=0) > np.iinfo(np.int32).max
         self.dtype = np.dtype(np.int64 if large else np.int32)
@@ -176,7 +176,7 @@ class GatherPlan:
             start = len(self.counting)
         self.parts.append((lax.convert_element_type(numbers, self.dtype), start))
         self.mapped.append(axis)
-        self.dropped.append(axis)
+        self.collapsed_slice_dims.append(axis)
         self.sizes[axis] = 1
 
 
@@ -248,7 +248,7 @@ class IndexPlan(GatherPlan):
     @property
     def numbers(self):
         """The dimension numbers of the gather."""
-        dropped = tuple(sorted(self.dropped))
+        dropped = tuple(sorted(self.collapsed_slice_dims))
         return GatherDimensionNumbers(tuple(self.inside), dropped, tuple(self.mapped))
 
 

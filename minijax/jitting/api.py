@@ -208,7 +208,7 @@ class CacheEntry:
 
     def __init__(self, program, params, given):
         self.program, self.params, self.given = program, params, given
-        self.gives, self.executable = any(given), None
+        self.donates, self.executable = any(given), None
         self.placement, self.places, self.moves = None, (), False
         self.empty = any(aval.dtype == float0 for aval in program.closed.out_avals)
         alone = program.out_tree.kind is None and not self.empty
@@ -223,19 +223,19 @@ class CacheEntry:
         if not isinstance(current_trace(), EvalTrace):
             return self._build(jit_p.bind(*operands, **self.params))
         if self.placement is None:
-            self.settle(operands)
+            self.resolve_placement(operands)
         if self.moves:
             operands = transfer_operands(operands, self.placement.device)
-        if self.gives:
+        if self.donates:
             check_donated_once(self.given, operands)
         if bind_listeners:
             outs = jit_p.bind(*operands, **self.params)
-            outs = donate_operands(self.given, operands, outs) if self.gives else outs
+            outs = donate_operands(self.given, operands, outs) if self.donates else outs
         else:
             outs = self._evaluate(operands)
         return self._build(outs)
 
-    def settle(self, operands, names=None):
+    def resolve_placement(self, operands, names=None):
         """Find out where the program runs.
 
         Args:
@@ -248,7 +248,7 @@ class CacheEntry:
         labels = names and ["a value from outside"] * len(self.program.captured) + names
         self.places = tuple(map(placement_or_none, operands))
         self.placement = execution_placement(self.params, self.places, labels)
-        devices = {place.joint.device for place in self.places if place}
+        devices = {place.mesh_placement.device for place in self.places if place}
         self.moves = not devices <= {self.placement.device}
 
     def _evaluate(self, operands):
@@ -261,7 +261,7 @@ class CacheEntry:
             closed = program_sharding_hook.value(params["jaxpr"], params)
             self.executable = compile_cached(closed, *choices)
         try:
-            if not self.gives:
+            if not self.donates:
                 return self.executable(*operands)
             return self.executable(*take_donated_buffers(self.given, operands))
         except MemoryError as error:
@@ -440,7 +440,7 @@ class JitFunction(Inspectable):
                 warn_unusable_donations(program.closed, donated, given)
         prepared = CacheEntry(program, params, given)
         if isinstance(current_trace(), EvalTrace):
-            prepared.settle(program.captured + call.leaves, call.names())
+            prepared.resolve_placement(program.captured + call.leaves, call.names())
         if not program.captured:
             self._lane.put(key, prepared)
         return prepared

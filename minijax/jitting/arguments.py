@@ -346,13 +346,13 @@ def execution_placement(params, places, labels=None):
         different devices.
     """
     if params.get("device"):
-        return params["device"].committed.joint
+        return params["device"].committed.mesh_placement
     closed, name = params["jaxpr"], params["name"]
     refuse_contradictions(params.get("in_shardings", ()), places, closed, labels)
     places = asked_for(params.get("in_shardings"), places)
     if not params.get("keep_unused"):
         places = [place if need else None for place, need in zip(places, needs(closed))]
-    found = [place.joint for place in places if place and place.committed]
+    found = [place.mesh_placement for place in places if place and place.committed]
     committed = {place.devices: place for place in reversed(found)}
     if len(committed) > 1:
         raise incommensurate_devices_error(name, closed.in_avals, places, labels)

@@ -130,7 +130,7 @@ def trace_call(call, statics=(), hoist=False):
     key = TraceKey(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
     if (program := once.values.get(key)) is not None:
         return program
-    with once.turn(key):
+    with once.lock_for(key):
         if (program := once.values.get(key)) is None:
             cache_miss_hook.value(call, key, once)
             origin = TraceProvenance(call.name, call.fun_name, call.names)
@@ -141,7 +141,7 @@ def trace_call(call, statics=(), hoist=False):
             current_trace()  # who reads it lets go of the trace that has ended
             program = _closed(call, key, jaxpr, consts)
             alone = not any(isinstance(x, Tracer) for x in program.captured)
-            once.offer(key, program, alone)
+            once.insert(key, program, alone)
     return program
 
 
@@ -323,7 +323,7 @@ def common_placement(wishes):
             )
         if placement is None:
             first, placement = wish, place
-    return placement and placement.joint
+    return placement and placement.mesh_placement
 
 
 def constrained_placement(placement, name, *programs):
@@ -551,12 +551,12 @@ def compile_cached(closed, backend=None, name="program", donated=(), placement=N
     once = cache_for_object(_executables, closed)
     if (value := once.values.get(key)) is not None:
         return _at(value, placement)
-    with once.turn(key):
+    with once.lock_for(key):
         if (value := once.values.get(key)) is None:
             program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
             value = backends[backend](program, name, **options)
             if hasattr(value, "placement"):
                 value.placement = placement
-            once.offer(key, value)
+            once.insert(key, value)
     return _at(value, placement)

@@ -113,7 +113,7 @@ def _bind_less(args, params):
 
 def _impl(*args, jaxpr, name, backend=None, **params):
     device = next(requested_devices(params), None)
-    placement = device and device.committed.joint
+    placement = device and device.committed.mesh_placement
     jaxpr = program_sharding_hook.value(jaxpr, params)
     return run_program(jaxpr, args, backend, name, placement)
 

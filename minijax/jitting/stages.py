@@ -326,7 +326,7 @@ class Traced(StageInfo):
 
 def dialects_of(backend):
     """Return the texts that only one backend can show, functions of executables."""
-    return getattr(backends[backend], "text_formats", {})
+    return getattr(backends[backend], "dialects", {})
 
 
 def check_compiler_options(options):

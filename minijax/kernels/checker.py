@@ -114,7 +114,7 @@ def _check_operation(node):
 def _check_fold(node, kernel):
     [arg], (how, axes) = node.args, node.detail
     _require(how in fold_ops, "there is no such way to fold")
-    accepts = fold_ops[how].accepts
+    accepts = fold_ops[how].kinds
     _require(arg.dtype.kind in accepts, f"it is not for {arg.dtype}")
     _require(set(axes) <= set(range(len(kernel.sizes))), "there are no such axes")
     if how.startswith("arg"):
@@ -193,7 +193,7 @@ def _check_update(store, kernel):
     known = how == "set" or (how in fold_ops and fold_ops[how].running)
     _require(known, "there is no such way to store")
     dtype = compute_dtype(store.parameter.dtype)
-    kinds = dtype.kind if how == "set" else fold_ops[how].accepts
+    kinds = dtype.kind if how == "set" else fold_ops[how].kinds
     _require(dtype.kind in kinds, f"it is not for {dtype}")
     _check_terms(at, terms)
     known = axes == tuple(sorted({*axes} & {*range(len(kernel.sizes))}))

@@ -172,7 +172,7 @@ class FoldOp(NamedTuple):
 
     numpy: Callable
     first: Callable
-    accepts: str = "biuf"
+    kinds: str = "biuf"
     running: Callable | None = None
 
     def start(self, dtype):
@@ -330,7 +330,7 @@ class Load(NamedTuple):
     parameter: Parameter
     place: Affine
     guards: tuple = ()
-    other: object = 0
+    fill: object = 0
     terms: tuple = ()
 
 

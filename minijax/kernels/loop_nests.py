@@ -162,10 +162,8 @@ def loop_nest(kernel, moving=()):
 
 def _steps(kernel, goals, moving, done):
     """Return the steps that lead to some goals, each a `Store` or a `FoldCombine`."""
-    steps, leading = (
-        [],
-        backward_slice([x for goal in goals for x in _wanted(goal)], done),
-    )
+    steps = []
+    leading = backward_slice([x for goal in goals for x in _wanted(goal)], done)
     while goals:
         nodes, folds, waiting = _computed(kernel, leading, moving, done)
         ready = [goal for goal in goals if waiting.isdisjoint(_wanted(goal))]

@@ -287,7 +287,7 @@ class LoweringContext:
         k = KernelBuilder("copy", view.shape)
         return self.launch(k, k.load(view), aval)
 
-    def in_its_buffer(self, view):
+    def in_own_buffer(self, view):
         """Return the view of an array that has a buffer to itself, row by row."""
         return view if is_contiguous(view) else self.copy(view)
 
@@ -390,7 +390,7 @@ def lower(closed, rules=None):
     """
     lowering = LoweringContext(rules)
     inputs = [lowering.allocate(var.aval) for var in closed.jaxpr.invars]
-    outputs = map(lowering.in_its_buffer, lowering.program(closed, inputs))
+    outputs = map(lowering.in_own_buffer, lowering.program(closed, inputs))
     buffers = [[view.source for view in views] for views in (inputs, outputs)]
     return LoweredProgram(buffers[0], buffers[1], lowering.constants, lowering.steps)
 

@@ -221,10 +221,8 @@ def _check_axes(side, x, contracting, batch):
 
 
 def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
-    lhs_sizes, rhs_sizes = (
-        sizes_of_axes(lhs.shape, lhs_axes),
-        sizes_of_axes(rhs.shape, rhs_axes),
-    )
+    lhs_sizes = sizes_of_axes(lhs.shape, lhs_axes)
+    rhs_sizes = sizes_of_axes(rhs.shape, rhs_axes)
     if lhs_sizes != rhs_sizes:
         raise TypeError(
             f"dot_general requires {kind} dimensions to have the same shape, got "

@@ -277,10 +277,8 @@ def slice(
     """
     steps = canonicalize_int_tuple(() if strides is None else strides)
     steps = None if {*steps} <= {1} else steps
-    starts, limits = (
-        canonicalize_int_tuple(start_indices),
-        canonicalize_int_tuple(limit_indices),
-    )
+    starts = canonicalize_int_tuple(start_indices)
+    limits = canonicalize_int_tuple(limit_indices)
     [result] = slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps
     )
@@ -691,10 +689,12 @@ def _type_of_like(x):
 
 
 def _is_in_parts(x):
-    return isinstance(x, ArrayImpl) and x.placement.joint is not x.placement
+    return isinstance(x, ArrayImpl) and x.placement.mesh_placement is not x.placement
 
 
 def _beside(value, x):
     """Return a value on the device of `x`, if that is an array committed to it."""
     stays = isinstance(x, ArrayImpl) and x.committed
-    return device_put_leaf(value, x.placement.joint.sharding) if stays else value
+    return (
+        device_put_leaf(value, x.placement.mesh_placement.sharding) if stays else value
+    )

@@ -83,10 +83,8 @@ def trsm_impl(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     Reference: ``jax.lax.linalg.triangular_solve``.
     """
     dtype = b.dtype
-    a, b = (
-        a.astype(sum_accumulator_dtype(dtype), copy=False),
-        b.astype(sum_accumulator_dtype(dtype), copy=False),
-    )
+    a = a.astype(sum_accumulator_dtype(dtype), copy=False)
+    b = b.astype(sum_accumulator_dtype(dtype), copy=False)
     a = a.conj() if conjugate_a else a
     b = b if left_side else b.mT
     if transpose_a == left_side:
@@ -637,7 +635,7 @@ class Call:
     def in_memory(self, x, prepare):
         """Return what a function makes of an array, row by row in memory of its own."""
         [x] = self.lowering.function(lambda x: [prepare(x)], [x])
-        return self.lowering.in_its_buffer(x)
+        return self.lowering.in_own_buffer(x)
 
     def result(self, *shape, dtype=None):
         """Return the view of memory for a result, for each matrix of this shape."""
@@ -702,11 +700,9 @@ def svd_by_routine(lowering, eqn, x):
     (m, n), k, full = x.shape[-2:], min(x.shape[-2:]), eqn.params["full_matrices"]
     s, (rows, columns) = call.result(k, dtype=LAPACK_REAL), (n, m) if full else (k, k)
     found = (call.result(columns, m), call.result(n, rows)) if vectors else ()
-    failed, room, dtype = (
-        call.result(dtype=lapack_int_dtype()),
-        [Workspace(64 * k)],
-        call.operand.dtype,
-    )
+    failed = call.result(dtype=lapack_int_dtype())
+    room = [Workspace(64 * k)]
+    dtype = call.operand.dtype
     if dtype == LAPACK_COMPLEX:
         room.insert(0, Workspace(8 * k * max(5 * k + 7, 2 * max(m, n) + 2 * k + 1)))
     u, vt = found or (Workspace(64), Workspace(64))
@@ -744,10 +740,8 @@ def qr_by_routine(lowering, eqn, x):
         raise UnsupportedKernel("columns change places")
     first, (m, n), k = Call(lowering, eqn, x), x.shape[-2:], min(x.shape[-2:])
     taus, failed = first.result(k), first.result(dtype=lapack_int_dtype())
-    asked, size = (
-        QueriedWorkspace(first.operand.dtype),
-        m if eqn.params["full_matrices"] else k,
-    )
+    asked = QueriedWorkspace(first.operand.dtype)
+    size = m if eqn.params["full_matrices"] else k
     first.routine("geqrf", "geqrf", m, n, first.work, m, taus, asked, failed)
     reflected = by_columns(first.work)
 
@@ -765,10 +759,8 @@ def qr_by_routine(lowering, eqn, x):
 def lu_by_routine(lowering, eqn, x):
     """Return factors by elimination, pivots and permutations."""
     call, (m, n) = Call(lowering, eqn, x, lambda x: x.mT), x.shape[-2:]
-    pivots, failed = (
-        call.result(min(m, n), dtype=lapack_int_dtype()),
-        call.result(dtype=lapack_int_dtype()),
-    )
+    pivots = call.result(min(m, n), dtype=lapack_int_dtype())
+    failed = call.result(dtype=lapack_int_dtype())
     call.routine("getrf", "getrf", m, n, call.work, m, pivots, failed)
 
     def finish(both, pivots):

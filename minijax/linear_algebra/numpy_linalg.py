@@ -279,10 +279,8 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Reference: ``jax.numpy.linalg.tensorinv``.
     """
-    a, ind = (
-        as_arraylike("linalg.tensorinv", a),
-        operator_index(ind, "ind of tensorinv"),
-    )
+    a = as_arraylike("linalg.tensorinv", a)
+    ind = operator_index(ind, "ind of tensorinv")
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got {ind=}")
     rows, columns = a.shape[:ind], a.shape[ind:]

@@ -177,9 +177,9 @@ def emit_one_by_one(f, node, args, lanes):
     """Write an operation that exists for scalars alone, for each lane."""
     kind, x = llvm_type(node.dtype), "undef"
     for lane in range(f.live):
-        each = [f.element(kind, arg, lanes, lane) for arg in args]
+        each = [f.extract_element(kind, arg, lanes, lane) for arg in args]
         y = f.operation(node.op, each, node.dtype, node.dtype, 0)
-        x = f.with_element(kind, x, lanes, lane, y)
+        x = f.insert_element(kind, x, lanes, lane, y)
     return x
 
 
@@ -253,10 +253,10 @@ def emit_part(f, first, step, count, body):
         below = f.emit(f"icmp ult i64 %hi, {end}", "b")
         limit = f.emit(f"select i1 {below}, i64 %hi, i64 {end}", "b")
         some = f.emit(f"icmp ult i64 %lo, {limit}", "b")
-        f.when(some, lambda: f.loop(limit, [], turn, "%lo", step))
+        f.if_then(some, lambda: f.loop(limit, [], turn, "%lo", step))
     elif count:
         mine = f.emit(f"icmp ugt i64 %hi, {first}", "b")
-        f.when(mine, lambda: body(first))
+        f.if_then(mine, lambda: body(first))
 
 
 def emit_out(f, folds, count, body):
@@ -325,7 +325,7 @@ def emit_kernel_function(f, name, steps, attributes="nounwind", more=()):
     written = {store.parameter for store in f.kernel.stores}
     given = f.kernel.parameters
     params = [(address_type(x, x in written), f"%{x.name}") for x in given]
-    begin, end = f.owned_memory()
+    begin, end = f.scratch_pointer()
     f.lines[:] = [*begin, *f.lines, *end]
     text = f.definition(name, [*params, *more], attributes, linkage="")
     return FunctionIR(text, f.needed)

@@ -421,7 +421,7 @@ class FunctionBuilder:
         steps = instruction_template(op, dtype, result, lanes, flags, self.halves)
         return self.instructions(steps, args)
 
-    def once(self, key, depth, *texts):
+    def cached_instructions(self, key, depth, *texts):
         """Write instructions in a scope, once; return the name of the last result.
 
         In a text, ``{}`` stands for the result before.
@@ -463,23 +463,23 @@ class FunctionBuilder:
         vector, zeros = vector_type(kind, lanes), f"<{lanes} x i32> zeroinitializer"
         first = f"insertelement {vector} undef, {kind} {name}, i32 0"
         every = f"shufflevector {vector} {{}}, {vector} undef, {zeros}"
-        return self.once((first, lanes), self.depths[name], first, every)
+        return self.cached_instructions((first, lanes), self.depths[name], first, every)
 
     def choose(self, which, x, y, kind="i64", lanes=0):
         """Write the choice of one of two values, in each of so many lanes."""
         bools, kind = vector_type("i1", lanes), vector_type(kind, lanes)
         return self.emit(f"select {bools} {which}, {kind} {x}, {kind} {y}")
 
-    def any_of(self, mask, lanes):
+    def any_lane(self, mask, lanes):
         """Write whether a mask lets any of its lanes through."""
         bools = vector_type("i1", lanes)
         return self.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", (bools, mask))
 
-    def element(self, kind, x, lanes, lane):
+    def extract_element(self, kind, x, lanes, lane):
         """Write the number in one lane of a vector."""
         return self.emit(f"extractelement {vector_type(kind, lanes)} {x}, i32 {lane}")
 
-    def with_element(self, kind, x, lanes, lane, number):
+    def insert_element(self, kind, x, lanes, lane, number):
         """Write a vector with another number in one lane."""
         vector = f"{vector_type(kind, lanes)} {x}"
         return self.emit(f"insertelement {vector}, {kind} {number}, i32 {lane}")
@@ -556,7 +556,7 @@ class FunctionBuilder:
         self.depths |= dict.fromkeys(results, self.depth)
         return results
 
-    def when(self, condition, write, values=()):
+    def if_then(self, condition, write, values=()):
         """Write what is done under a condition only; return what becomes of values.
 
         Args:

@@ -56,7 +56,7 @@ class Target(NamedTuple):
     threads: int = 1
     launch: int = 1000
     byte: float = 2
-    cached: float = 0.25
+    cache_byte_cost: float = 0.25
     function: int = 20
     near: int = 2**14
     small: int = 2**10

@@ -55,7 +55,7 @@ class ElementEmitter(FunctionBuilder):
 
     def __init__(self, kernel):
         super().__init__()
-        self.kernel, self.owned, self.reserved = kernel, {}, {}
+        self.kernel, self.scratch_arrays, self.reserved = kernel, {}, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
         self.strips, self.end = {}, None
 
@@ -90,11 +90,13 @@ class ElementEmitter(FunctionBuilder):
         index = self.indices[self.axis] if self.end is not None else 0
         if isinstance(index, str):
             text, depth = f"sub i64 {self.end}, {index}", self.depths[index]
-            return self.first(self.once(text, depth, text, "trunc i64 {} to i32"))
+            return self.first(
+                self.cached_instructions(text, depth, text, "trunc i64 {} to i32")
+            )
         live = self.live if self.end is None else min(self.end - index, self.lanes)
         return None if live == self.lanes else self.first(str(live))
 
-    def is_tail(self):
+    def is_remainder(self):
         """Return whether this is the last vector, not full, behind a loop of others."""
         short = self.end is None and self.live != self.lanes
         return short and self.extent(self.axis) > self.lanes
@@ -105,13 +107,13 @@ class ElementEmitter(FunctionBuilder):
         text = (
             f"icmp ult <{self.lanes} x i32> {step_vector('i32', self.lanes)}, {limit}"
         )
-        return self.once(text, depth, text)
+        return self.cached_instructions(text, depth, text)
 
     def masked(self, *masks):
         """Return what all masks let through, those that are None left out."""
-        return self.all_of(masks, self.lanes)
+        return self.all_lanes(masks, self.lanes)
 
-    def all_of(self, bools, lanes=0):
+    def all_lanes(self, bools, lanes=0):
         """Return whether all bools are true, those that are None left out, or None."""
         found, kind = None, vector_type("i1", lanes)
         for each in filter(None, bools):
@@ -143,7 +145,7 @@ class ElementEmitter(FunctionBuilder):
         depth, text = self.depths[index], f"mul i64 {index}, {stride}"
         if stride == 1:
             return index, depth
-        return self.once(text, depth, text), depth
+        return self.cached_instructions(text, depth, text), depth
 
     def number(self, place):
         """Write an `Affine`, of the first lane; return its name, or its literal."""
@@ -151,22 +153,22 @@ class ElementEmitter(FunctionBuilder):
         total = str(start)
         for term, depth in [self.term(*term) for term in terms]:
             text = f"add i64 {term}, {total}"
-            total = term if total == "0" else self.once(text, depth, text)
+            total = (
+                term if total == "0" else self.cached_instructions(text, depth, text)
+            )
         return total
 
     def address(self, parameter, place, computed=()):
         """Write the address of an element, that of the first lane; return its name."""
         start, terms = self.split(place, computed)
-        kind, pointer, before = (
-            llvm_memory_type(parameter.dtype),
-            f"%{parameter.name}",
-            0,
-        )
+        kind = llvm_memory_type(parameter.dtype)
+        pointer = f"%{parameter.name}"
+        before = 0
         for term, depth in [self.term(*term) for term in terms]:
             text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
-            pointer, before = self.once(text, depth, text), depth
+            pointer, before = self.cached_instructions(text, depth, text), depth
         text = f"getelementptr {kind}, {kind}* {pointer}, i64 {start}"
-        return self.once(text, before, text) if start else pointer
+        return self.cached_instructions(text, before, text) if start else pointer
 
     def sum(self, index, number):
         """Write the sum of two indices, ints or names."""
@@ -180,16 +182,16 @@ class ElementEmitter(FunctionBuilder):
 
     def scratch(self, key, kind, size):
         """Return the address of memory for so many numbers that the function owns."""
-        name, _ = self.owned.get(key) or (self.name("s"), "")
+        name, _ = self.scratch_arrays.get(key) or (self.name("s"), "")
         if size > self.reserved.get(key, 0):
             self.reserved[key] = size
-            self.owned[key], self.depths[name] = (name, kind), 0
+            self.scratch_arrays[key], self.depths[name] = (name, kind), 0
         return name
 
-    def owned_memory(self):
+    def scratch_pointer(self):
         """Return the lines that get what the function owns, and that give it back."""
         begin, end, room = [], [], ON_STACK
-        for key, (name, kind) in self.owned.items():
+        for key, (name, kind) in self.scratch_arrays.items():
             size = self.reserved[key] * type_bytes(kind)
             if size <= room:
                 room -= size
@@ -232,15 +234,13 @@ class ElementEmitter(FunctionBuilder):
                 mask = self.masked(mask, self._mask(number, stride, limit))
             else:
                 fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
-                scalar = self.all_of([scalar, fits])
+                scalar = self.all_lanes([scalar, fits])
         return scalar, mask
 
     def _mask(self, number, stride, limit):
         """Write in which lanes a number is at least 0 and below a limit."""
-        kind, ahead = (
-            vector_type("i64", self.lanes),
-            step_vector("i64", self.lanes, stride),
-        )
+        kind = vector_type("i64", self.lanes)
+        ahead = step_vector("i64", self.lanes, stride)
         first = self.wide("i64", number, self.lanes)
         numbers = self.emit(f"add {kind} {first}, {ahead}")
         limits = splat("i64", str(limit), self.lanes)
@@ -342,7 +342,7 @@ def emit_limits_hold(f, numbers, terms, scalar=None, mask=None):
         if lanes:
             mask = f.masked(mask, fits)
         else:
-            scalar = f.all_of([scalar, fits])
+            scalar = f.all_lanes([scalar, fits])
     return scalar, mask
 
 
@@ -400,7 +400,7 @@ def read_early(f, kind, address, mask):
 def read_one(f, parameter, address, scalar, mask):
     """Write the load of one element; of the first, where no lane asks for one."""
     kind = llvm_memory_type(parameter.dtype)
-    scalar = f.all_of([scalar, mask and f.any_of(mask, f.lanes)])
+    scalar = f.all_lanes([scalar, mask and f.any_lane(mask, f.lanes)])
     return f.load(kind, address_if(f, parameter, scalar, address))
 
 
@@ -417,16 +417,20 @@ def emit_gather(f, kind, start, parameter, stride, mask, ahead=None):
     x = "undef"
     for lane in range(f.live):
         here = lane_address(f, kind, start, stride, ahead, lane)
-        bit = mask and f.element("i1", mask, f.lanes, lane)
+        bit = mask and f.extract_element("i1", mask, f.lanes, lane)
         element = f.load(kind, address_if(f, parameter, bit, here))
-        x = f.with_element(kind, x, f.lanes, lane, element)
+        x = f.insert_element(kind, x, f.lanes, lane, element)
     return x
 
 
 def lane_address(f, kind, start, stride, ahead, lane):
     """Write the address of the element of a lane."""
     here = f.at(kind, start, stride * lane)
-    return f.at(kind, here, f.element("i64", ahead, f.lanes, lane)) if ahead else here
+    return (
+        f.at(kind, here, f.extract_element("i64", ahead, f.lanes, lane))
+        if ahead
+        else here
+    )
 
 
 def read_comb(f, kind, start, stride):
@@ -478,7 +482,7 @@ def emit_first(f, kind, address, x):
     A mask of this lane alone will not do: on processors with AVX-512, LLVM 22.1 then
     stores the number as it was before it was narrowed, over what lies behind it.
     """
-    f.store(kind, f.element(kind, x, f.lanes, 0), address)
+    f.store(kind, f.extract_element(kind, x, f.lanes, 0), address)
 
 
 def emit_vector_reverse(f, kind, x):
@@ -499,7 +503,7 @@ def emit_store(f, parameter, place, x):
     else:
         start = f.address(parameter, place)
         for lane in range(f.live):
-            element = f.element(kind, x, f.lanes, lane)
+            element = f.extract_element(kind, x, f.lanes, lane)
             f.store(kind, element, lane_address(f, kind, start, stride, None, lane))
 
 
@@ -530,16 +534,16 @@ def emit_each(f, store):
 
     def write(lane):
         here = lane_address(f, kind, start, f.along(place), ahead, lane)
-        emit_entry(f, store, here, f.element(number, x, f.lanes, lane), 0)
+        emit_entry(f, store, here, f.extract_element(number, x, f.lanes, lane), 0)
 
     for lane in range(f.live if parameter.size else 0):
-        inside = f.element("i1", mask, f.lanes, lane) if mask else scalar
+        inside = f.extract_element("i1", mask, f.lanes, lane) if mask else scalar
         emit_if(f, inside, functools.partial(write, lane))
 
 
 def emit_if(f, condition, write):
     """Write what is done under a condition, or always if it is None."""
-    return f.when(condition, write) if condition else write()
+    return f.if_then(condition, write) if condition else write()
 
 
 def emit_entry(f, store, address, x, lanes):
@@ -686,7 +690,7 @@ def emit_horizontal_fold(f, fold, values, lanes):
                 emit_insert_lane(f, *three, half) for three in zip(kinds, found, last)
             ]
         values, lanes = found, half + odd
-    return [f.element(*pair, 1, 0) for pair in zip(kinds, values)]
+    return [f.extract_element(*pair, 1, 0) for pair in zip(kinds, values)]
 
 
 def packable_folds(folds, ends):
@@ -736,14 +740,14 @@ def fold_side_by_side(f, fold, vectors, lanes):
             emit_fold_combination(f, fold, x[:1], x[1:], width)[0] for x in halves
         ]
     each = [(x, lane) for x in vectors for lane in range(width)]
-    return [f.element(kind, x, width, lane) for x, lane in each[:count]]
+    return [f.extract_element(kind, x, width, lane) for x, lane in each[:count]]
 
 
 def emit_insert_lane(f, kind, x, last, lanes):
     """Write a vector with one more lane."""
     longer = f.shuffle(kind, x, "undef", [*range(lanes), 0], lanes)
-    element = f.element(kind, last, 1, 0)
-    return f.with_element(kind, longer, lanes + 1, lanes, element)
+    element = f.extract_element(kind, last, 1, 0)
+    return f.insert_element(kind, longer, lanes + 1, lanes, element)
 
 
 def emit_wins(f, how, dtype, old, new, lanes, ties):

@@ -142,7 +142,7 @@ def emit_accumulate(f, tile, sums, addresses):
         pairs = zip(sums, addresses)
         return [emit_addition(f, tile.dtype, *pair, tile.lanes) for pair in pairs]
 
-    return f.when("%more", added, [(kind, x) for x in sums])
+    return f.if_then("%more", added, [(kind, x) for x in sums])
 
 
 def emit_addition(f, dtype, x, address, lanes):
@@ -181,11 +181,11 @@ class StridedMatrix(NamedTuple):
     kind: str  # LLVM's type of a number
     address: str
     row: object
-    column: object = 1
+    column_stride: object = 1
 
     def part(self, f, row, column=0):
         """Write where the part lies that begins at a row and a column."""
-        steps = [(row, self.row), (column, self.column)]
+        steps = [(row, self.row), (column, self.column_stride)]
         places = [
             count if step == 1 else emit_int_op(f, "mul", count, step)
             for count, step in steps
@@ -195,7 +195,7 @@ class StridedMatrix(NamedTuple):
 
     def transposed(self):
         """Return the matrix with rows and columns exchanged."""
-        return self._replace(row=self.column, column=self.row)
+        return self._replace(row=self.column_stride, column_stride=self.row)
 
 
 class MicrokernelCall(NamedTuple):
@@ -282,7 +282,7 @@ def emit_any_tile(f, tile):
     for part in edge_tiles(tile):
         counts = (fours, part.rows // 4), (vectors, part.vectors)
         fits = [emit_compare(f, "eq", *pair) for pair in counts]
-        f.when(
+        f.if_then(
             emit_and(f, *fits), lambda part=part: emit_microkernel_call(f, part, call)
         )
     rest = f.choose(whole, 0, "%rows")
@@ -305,7 +305,7 @@ def emit_row_back(f, row, tile):
             old = emit_masked_load(f, kind, there, lanes, mask)
             return [f.operation("add", [old, x], dtype, dtype, lanes)]
 
-        [total] = f.when("%more", added, [(vector, x)])
+        [total] = f.if_then("%more", added, [(vector, x)])
         emit_masked_store(f, kind, there, total, lanes, mask)
 
     emit_panel_loop(f, "%columns", lanes, copy)
@@ -372,10 +372,8 @@ class PackedBlock(NamedTuple):
 
     def places(self, f, start):
         """Write where a panel lies, and where it lies when it is packed."""
-        here, place = (
-            self.matrix.part(f, start),
-            emit_int_op(f, "mul", start, self.depth),
-        )
+        here = self.matrix.part(f, start)
+        place = emit_int_op(f, "mul", start, self.depth)
         packed = f.at(here.kind, self.packed, place)
         return here, StridedMatrix(here.kind, packed, 1, self.panels.width)
 
@@ -416,11 +414,11 @@ def emit_packing(f, dtype, block, size):
 
     def panel(start, count):
         here, packed = block.places(f, start)
-        sizes = [("i64", x) for x in (count, block.depth, here.row, here.column)]
+        sizes = [("i64", x) for x in (count, block.depth, here.row, here.column_stride)]
         args = [*sizes, (pointer, here.address), (pointer, packed.address)]
         moves = f.operation("not", [block.stays(f, count)], BOOL_DTYPE, BOOL_DTYPE)
         name = pack_name(dtype, width)
-        f.when(moves, lambda: f.call("void", name, *args, own=True))
+        f.if_then(moves, lambda: f.call("void", name, *args, own=True))
 
     emit_panel_loop(f, size, width, panel)
 
@@ -456,10 +454,8 @@ def emit_product(f, blocking, a, b, c):
         right = PackedBlock(blocking.right, source, depth, blocking.space)
         emit_packing(f, dtype, right, n)
         used = emit_int_op(f, "mul", emit_int_op(f, "add", n, tile.columns), depth)
-        behind, more = (
-            f.at(b.kind, blocking.space, used),
-            emit_compare(f, "ne", term, 0),
-        )
+        behind = f.at(b.kind, blocking.space, used)
+        more = emit_compare(f, "ne", term, 0)
 
         def rows(row, m):  # loop 3: blocks of rows
             left = PackedBlock(blocking.left, a.part(f, row, term), depth, behind)
@@ -475,10 +471,8 @@ def emit_product(f, blocking, a, b, c):
 def panels_of(f, tile):
     """Write which operands may stay where they are; return their `Panels`."""
     few = emit_compare(f, "le", "%m", 2 * tile.rows)
-    a, b = (
-        emit_compare(f, "le", "%n", 4 * tile.columns),
-        emit_compare(f, "eq", "%b_column", 1),
-    )
+    a = emit_compare(f, "le", "%n", 4 * tile.columns)
+    b = emit_compare(f, "eq", "%b_column", 1)
     wide, b = tile.columns, emit_and(f, few, b)
     return Panels(tile.rows, a, 4), Panels(wide, b, wide)
 

@@ -237,11 +237,9 @@ def stepped(lowering, aval, groups, lhs, rhs):
     )
     lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
     if pairs:
-        lhs, rhs, dtype = (
-            interleave_rows(lowering, lhs, -1),
-            interleave_rows(lowering, rhs, -2),
-            PAIR_DTYPE,
-        )
+        lhs = interleave_rows(lowering, lhs, -1)
+        rhs = interleave_rows(lowering, rhs, -2)
+        dtype = PAIR_DTYPE
     out = lowering.allocate(ShapedArray((*lhs.shape[:-1], rhs.shape[-1]), dtype))
     if dtype.kind == "c":
         complex_product(lowering, lhs, rhs, out)

@@ -65,7 +65,7 @@ def emit_for(f, count, body):
         body(index)
         return []
 
-    f.when(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
+    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
 
 
 def emit_even_blocks(f, size, limit, unit, body):
@@ -110,10 +110,8 @@ def emit_pack(f, kind, width, lanes):
     There are ``%count`` rows, ``%row`` apart, of ``%depth`` numbers, ``%column`` apart.
     Where there are fewer rows than `width`, the others are zeros.
     """
-    whole, close = (
-        emit_compare(f, "ge", "%count", width),
-        emit_compare(f, "eq", "%row", 1),
-    )
+    whole = emit_compare(f, "ge", "%count", width)
+    close = emit_compare(f, "eq", "%row", 1)
     copied = emit_and(f, whole, close)
     depth = f.choose(copied, "%depth", 0)
     emit_for(f, depth, lambda i: emit_interleaved_copy(f, kind, i, width, lanes))

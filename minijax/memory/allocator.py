@@ -204,7 +204,7 @@ class BlockPool:
 
     def __init__(self, limit=2**28, each=32, tries=4):
         self.limit, self.each, self.tries = limit, each, tries
-        self.kept, self.let_go = {}, {}
+        self.kept, self.weak_blocks = {}, {}
 
     def take(self, nbytes):
         """Return a block that no other object holds."""
@@ -236,7 +236,7 @@ class BlockPool:
         """Return whether there is much room, or an earlier block is missed by now."""
         if self.total + size <= self.limit // 8:
             return True
-        others = self.let_go.setdefault(size, deque(maxlen=self.each))
+        others = self.weak_blocks.setdefault(size, deque(maxlen=self.each))
         for _ in range(min(self.tries, len(others))):
             with suppress(IndexError):
                 other = others.popleft()
@@ -260,7 +260,7 @@ class BlockPool:
 
     def clear(self):
         """Forget all blocks; the system gets those back that no object holds."""
-        self.kept, self.let_go = {}, {}
+        self.kept, self.weak_blocks = {}, {}
 
     def unlock(self):
         """Do nothing after a fork: a pool has no lock."""

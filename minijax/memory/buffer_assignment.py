@@ -89,27 +89,29 @@ class Arena:
     """
 
     def __init__(self):
-        self.size, self.gaps = 0, {}
+        self.size, self.free_ranges = 0, {}
 
     def take(self, nbytes):
         """Return the offset of a stretch: in the smallest gap that is large enough."""
-        nbytes, gaps = align_up(nbytes), self.gaps.items()
+        nbytes, gaps = align_up(nbytes), self.free_ranges.items()
         fitting = [(end - at, at) for at, end in gaps if end - at >= nbytes]
         last = next((at for at, end in gaps if end == self.size), self.size)
         start = min(fitting)[1] if fitting else last
-        end = self.gaps.pop(start, start)
+        end = self.free_ranges.pop(start, start)
         if end > start + nbytes:
-            self.gaps[start + nbytes] = end
+            self.free_ranges[start + nbytes] = end
         self.size = max(self.size, start + nbytes)
         return start
 
-    def give(self, start, nbytes):
+    def free(self, start, nbytes):
         """Take a stretch back, and join it with the gaps beside it."""
         end = start + align_up(nbytes)
-        end = self.gaps.pop(end, end)
-        start = next((at for at, stop in self.gaps.items() if stop == start), start)
+        end = self.free_ranges.pop(end, end)
+        start = next(
+            (at for at, stop in self.free_ranges.items() if stop == start), start
+        )
         if end > start:
-            self.gaps[start] = end
+            self.free_ranges[start] = end
 
 
 # Kernels that write their result over an operand.
@@ -331,7 +333,7 @@ def place_step(p, number, step):
             p.places[buffer] = place_temporary(p, buffer, reads)
     step = with_own_memory(p, number, step)
     for buffer in p.ending.pop(number, ()):
-        p.arena.give(p.places[buffer].number, nbytes(buffer))
+        p.arena.free(p.places[buffer].number, nbytes(buffer))
     pairs = p.in_place[number]
     return alias_launch_buffers(step, pairs) if pairs else step
 
@@ -369,7 +371,7 @@ def with_own_memory(p, number, step):
     for offsets, size in wanted:
         offsets[number] = p.arena.take(size)
     for offsets, size in wanted:
-        p.arena.give(offsets[number], size)
+        p.arena.free(offsets[number], size)
     if not inner:
         return step
     p.nested[number] = inner

@@ -144,7 +144,7 @@ def from_object(object, dtype):
 
 def _without_python_number(x):
     """Return a value that is an array also where a derivative knows its number."""
-    number = getattr(x, "concrete_array_or_error", lambda: None)()
+    number = getattr(x, "concrete", lambda: None)()
     if not is_python_scalar(number):
         return x
     aval = typeof(x)

@@ -359,7 +359,11 @@ class Pairing:
 
     def __init__(self, shape, index_shape, axis):
         self.sizes, self.squeezed, self.counting, self.inside = [], [], [], []
-        self.shared, self.index_shared, self.dropped = [], [], []
+        self.shared, self.start_indices_batching_dims, self.collapsed_slice_dims = (
+            [],
+            [],
+            [],
+        )
         for k, (size, count) in enumerate(zip(shape, index_shape)):
             if k == axis:
                 self.chosen()
@@ -372,18 +376,24 @@ class Pairing:
                 self.walked(size)
             if k == axis or count != 1:
                 self.counting.append(k)
-        lists = self.inside, self.dropped, self.dropped, self.shared, self.index_shared
+        lists = (
+            self.inside,
+            self.collapsed_slice_dims,
+            self.collapsed_slice_dims,
+            self.shared,
+            self.start_indices_batching_dims,
+        )
         self.numbers = GatherDimensionNumbers(*map(tuple, lists))
 
     def chosen(self):
         """Take one element along the axis."""
-        self.dropped.append(len(self.sizes))
+        self.collapsed_slice_dims.append(len(self.sizes))
         self.sizes.append(1)
 
     def walked(self, size):
         """Walk an axis of both together."""
         self.shared.append(len(self.sizes))
-        self.index_shared.append(len(self.counting))
+        self.start_indices_batching_dims.append(len(self.counting))
         self.sizes.append(min(size, 1))
 
 

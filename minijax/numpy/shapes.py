@@ -178,10 +178,8 @@ def moveaxis(
     Reference: ``jax.numpy.moveaxis``.
     """
     a = as_arraylike("moveaxis", a)
-    sources, places = (
-        canonical_axes(source, a.ndim),
-        canonical_axes(destination, a.ndim),
-    )
+    sources = canonical_axes(source, a.ndim)
+    places = canonical_axes(destination, a.ndim)
     if len(sources) != len(places):
         raise ValueError(
             "moveaxis needs as many destinations as sources, got "

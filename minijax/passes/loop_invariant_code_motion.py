@@ -50,7 +50,7 @@ def worth_moving(eqns, target=TARGETS["plain"]):
     """
     again, moved = {}, []
     for eqn in eqns:
-        price = target.work(eqn_cost(eqn)) / target.cached
+        price = target.work(eqn_cost(eqn)) / target.cache_byte_cost
         price += sum(again.get(x, nbytes(x.aval)) for x in variables_of(eqn))
         size = sum(nbytes(var.aval) for var in eqn.outvars)
         if size < price:

@@ -205,12 +205,12 @@ class MemoizedPass:
     """
 
     def __init__(self, change):
-        self.change, self.known = change, weakref_cache()
+        self.run_once, self.known = change, weakref_cache()
 
     def __call__(self, closed):
         """Return the program that takes the place of another one."""
         once = cache_for_object(self.known, closed)
-        [found] = once.get(None, lambda: [self.change(closed, self)])
+        [found] = once.get(None, lambda: [self.run_once(closed, self)])
         return closed if found is None else self.settled(found)
 
     def settled(self, closed):

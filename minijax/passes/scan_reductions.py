@@ -83,15 +83,15 @@ class ScanBody:
             if not self.moving(eqn) and not has_effects(jaxpr.replace(eqns=[eqn])):
                 self.fixed.update(eqn.outvars)
 
-    def is_fixed(self, atom):
+    def is_invariant(self, atom):
         """Return whether a variable, or a literal, is the same in each step."""
         return isinstance(atom, Literal) or atom in self.fixed
 
     def moving(self, eqn):
         """Return the positions of those operands that are not fixed."""
-        return [i for i, x in enumerate(eqn.invars) if not self.is_fixed(x)]
+        return [i for i, x in enumerate(eqn.invars) if not self.is_invariant(x)]
 
-    def moving_operands(self, eqn):
+    def variant_operands(self, eqn):
         """Return a dictionary whose keys are the operands that are not fixed."""
         return dict.fromkeys(eqn.invars[i] for i in self.moving(eqn))
 
@@ -116,7 +116,7 @@ def delayed_eqns(step, stacked):
     """
     kept, prices, delayed = {}, dict.fromkeys(stacked, 0), {}
     for eqn in step.jaxpr.eqns:
-        operands = step.moving_operands(eqn)
+        operands = step.variant_operands(eqn)
         if step.is_product(eqn):
             price = sum(nbytes(x.aval) for x in operands if x not in stacked)
         elif operands and commutes_with_sums(eqn, step.moving(eqn)):
@@ -144,13 +144,13 @@ def work_after(step, terms, stacked):
       them; and another with the variables whose sums the equations start from.
     """
     eqns, factors = [], {}
-    starts = dict.fromkeys(x for x in terms if not step.is_fixed(x))
+    starts = dict.fromkeys(x for x in terms if not step.is_invariant(x))
     for out, eqn in reversed(delayed_eqns(step, stacked).items()):
         if out in starts:
             del starts[out]
             eqns.append(eqn)
             more = factors if step.is_product(eqn) else starts
-            more.update(step.moving_operands(eqn))
+            more.update(step.variant_operands(eqn))
     return eqns[::-1], factors, starts
 
 
@@ -218,7 +218,7 @@ class AfterLoop:
     def operand(self, eqn, atom):
         """Return what takes the place of an operand: a sum, or what never changed."""
         one_at_a_time = eqn.primitive in BILINEAR or eqn.primitive is lax.div_p
-        if one_at_a_time and self.step.is_fixed(atom):
+        if one_at_a_time and self.step.is_invariant(atom):
             return self.value(atom)
         return self.total(atom)
 
@@ -301,7 +301,7 @@ class SunkSums:
     def _decide(self, xs, ys, delay):
         if not delay:
             return [], list(dict.fromkeys(self.terms)), []
-        free = [x for x in (*xs, *ys) if not self.step.is_fixed(x)]
+        free = [x for x in (*xs, *ys) if not self.step.is_invariant(x)]
         eqns, factors, starts, stacked = sunk_cost(self.step, self.terms, free)
         kept = [x for x in starts if x not in stacked]
         needed = dict.fromkeys([*factors, *(x for x in starts if x in stacked)])

@@ -50,7 +50,7 @@ class KeySignature(NamedTuple):
       forwards: from a result to the operand that it is.
     """
 
-    sinks: dict = {}
+    consumed: dict = {}
     sources: frozenset = frozenset()
     forwards: dict = {}
 
@@ -138,7 +138,7 @@ class KeyReuseInterpreter:
         for place, operand in uses.forwards.items():
             if is_key(eqn.outvars[place]):
                 self.roots[eqn.outvars[place]] = self.root(eqn.invars[operand])
-        for place, mask in uses.sinks.items():
+        for place, mask in uses.consumed.items():
             if place < len(eqn.invars):
                 self.sink(eqn, place, mask)
         for place in key_positions(eqn.outvars):
@@ -185,7 +185,7 @@ def key_signature_of_jaxpr(closed):
 
 def _check_loop(words, uses, num_consts, fresh, line):
     """Raise if a function that runs again and again would use a key again."""
-    for place in uses.sinks:
+    for place in uses.consumed:
         if place < num_consts:
             why = f"{words}, because key constants are repeatedly consumed"
             raise key_reuse_error(why, line)
@@ -212,12 +212,12 @@ def _while(eqn):
     for part, uses, count in zip(("cond", "body"), found, counts):
         name = f"while_loop {part} {words}"
         _check_loop(name, uses, count, found[1].sources, eqn.source)
-    test, body = ({p - n for p in u.sinks} for u, n in zip(found, counts))
+    test, body = ({p - n for p in u.consumed} for u, n in zip(found, counts))
     if test & body:
         words = "while_loop cond and body functions both use the same key"
         raise key_reuse_error(words, eqn.source)
-    sinks = {place + counts[0]: mask for place, mask in found[1].sinks.items()}
-    sinks |= {place + counts[1]: True for place in found[0].sinks}
+    sinks = {place + counts[0]: mask for place, mask in found[1].consumed.items()}
+    sinks |= {place + counts[1]: True for place in found[0].consumed}
     forwards = {out: place + counts[0] for out, place in found[1].forwards.items()}
     return KeySignature(sinks, found[1].sources, forwards)
 
@@ -226,7 +226,7 @@ def _cond(eqn):
     found = [key_signature_of_jaxpr(branch) for branch in eqn.params["branches"]]
     sinks = {}
     for uses in found:
-        for place, mask in uses.sinks.items():
+        for place, mask in uses.consumed.items():
             sinks[place + 1] = sinks.get(place + 1, False) | mask
     sources = frozenset().union(*[uses.sources for uses in found])
     first, *rest = (set(uses.forwards.items()) for uses in found)
@@ -269,7 +269,7 @@ def watch(primitive, args, params, results):
     uses = key_signature_of_eqn(
         eqn
     )  # which raises if a program uses its own keys twice
-    for place, mask in uses.sinks.items():
+    for place, mask in uses.consumed.items():
         used, line = mark_of(operands[place])
         if np.any(used & mask):
             name = _called(eqn, callee)
@@ -279,7 +279,7 @@ def watch(primitive, args, params, results):
 
 
 def _write_down(uses, operands, results, line):
-    for place, mask in uses.sinks.items():
+    for place, mask in uses.consumed.items():
         mark(operands[place], mark_of(operands[place])[0] | mask, line)
     for place in key_positions(results):
         mark(results[place], place not in uses.sources)
@@ -301,7 +301,7 @@ def _called(eqn, callee):
     if not eqn.params.get("inline"):
         return "jit-compiled function"
     found = [
-        inner.primitive for inner in callee.eqns if key_signature_of_eqn(inner).sinks
+        inner.primitive for inner in callee.eqns if key_signature_of_eqn(inner).consumed
     ]
     return str(found[0])
 

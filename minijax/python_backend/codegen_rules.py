@@ -355,7 +355,7 @@ def inline_jaxpr_into(writer, closed, operands, names):
     """
     made, pairs = _made(closed), zip(closed.outvars, names)
     promised = {var: name for var, name in pairs if var in made and name != "_"}
-    writer.promised.update(promised)
+    writer.declared_types.update(promised)
     assign_outputs(writer, closed, writer.inline(closed, operands), names)
 
 

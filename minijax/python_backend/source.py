@@ -267,7 +267,7 @@ class JaxprScope(Scope):
     def __init__(self, letters):
         super().__init__()
         self.letters, self.expressions = letters, {}
-        self.promised, self.evaluations = {}, {}
+        self.declared_types, self.evaluations = {}, {}
 
     def read(self, atom):
         """Return an expression for a variable, or for a literal with its dtype."""
@@ -277,7 +277,7 @@ class JaxprScope(Scope):
     def define(self, var):
         """Return the name of a variable that the next lines define."""
         letter = self.letters[var]
-        name = self.promised.pop(var, None)
+        name = self.declared_types.pop(var, None)
         name = name or (letter if letter == "_" else self.name(letter))
         self.expressions[var] = name
         return name

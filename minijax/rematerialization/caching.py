@@ -52,13 +52,13 @@ class KeyedCache:
         """
         if (value := self.values.get(key)) is not None:
             return value
-        with self.turn(key):
+        with self.lock_for(key):
             if (value := self.values.get(key)) is None:
                 value = make()
-                self.offer(key, value, keep(value))
+                self.insert(key, value, keep(value))
         return value
 
-    def turn(self, key):
+    def lock_for(self, key):
         """Return the lock of a key, which lives as long as somebody wants it.
 
         Who holds it, in a ``with`` block, is alone in making the value. Programs are
@@ -72,7 +72,7 @@ class KeyedCache:
             self._making = making
         return lock
 
-    def offer(self, key, value, may_keep=True):
+    def insert(self, key, value, may_keep=True):
         """Keep a value if it may be used again."""
         if may_keep:
             self.put(key, value)
@@ -160,10 +160,10 @@ def weakref_memoize(make):
         full_key = key, trace_context()
         if (value := once.values.get(full_key)) is not None:
             return value
-        with once.turn(full_key):
+        with once.lock_for(full_key):
             if (value := once.values.get(full_key)) is None:
                 value = make(closed, *key)
-                once.offer(full_key, value)
+                once.insert(full_key, value)
         return value
 
     source_line_readers.add(made, keeps=True)

@@ -188,10 +188,8 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
       args: the operands; `on_tape` says which of them only the tape will know.
       jaxpr, num_consts, num_carry, **how: the parameters of the scan.
     """
-    halves, outs = (
-        partial_eval_scan_body(jaxpr, tuple(on_tape), num_consts, num_carry),
-        [],
-    )
+    halves = partial_eval_scan_body(jaxpr, tuple(on_tape), num_consts, num_carry)
+    outs = []
     (consts, carry, xs), later = halves.operands(args)
     with set_current_trace(split.parent):
         decided, in_loop = halves.decide(consts)

@@ -572,10 +572,10 @@ def trace_body(call, avals, params, key, run):
     full = call.in_tree, tuple(avals), *params.values(), key, *trace_context()
     if (body := once.values.get(full)) is not None:
         return body
-    with once.turn(full):
+    with once.lock_for(full):
         if (body := once.values.get(full)) is None:
             body = written_body(call, avals, params, run)
-            once.offer(full, body, not any(isinstance(x, Tracer) for x in body.consts))
+            once.insert(full, body, not any(isinstance(x, Tracer) for x in body.consts))
     return body
 
 

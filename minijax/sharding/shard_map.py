@@ -69,7 +69,7 @@ class MeshProgram:
         self.place = shardings(PartitionSpec())._device.home.uncommitted
         self.executable = compile_cached(jaxpr, name="shard_map", placement=self.place)
         self.mesh, self.size = mesh, mesh.size
-        self.seat: Any = False if mesh.is_multi_process else None
+        self.executor_slot: Any = False if mesh.is_multi_process else None
         self.text_parts = jaxpr, in_specs, out_specs
         self.in_shardings = list(map(shardings, in_specs))
         self.in_placements = [each.placement for each in self.in_shardings]
@@ -153,10 +153,8 @@ def _jvp(primals, tangents, jaxpr, in_specs, out_specs, **params):
     moving = tuple([tangent is not None for tangent in tangents])
     with set_current_trace(body_trace(params)):
         program, moves = jvp_jaxpr(jaxpr, moving)
-    ins, outs = (
-        in_specs + (*select_where(moving, in_specs),),
-        (*select_where(moves, out_specs),),
-    )
+    ins = in_specs + (*select_where(moving, in_specs),)
+    outs = (*select_where(moves, out_specs),)
     operands = *primals, *select_where(moving, tangents)
     found = bind_shard_map(operands, program, ins, out_specs + outs, params)
     return found[: len(moves)], scatter_by_mask(moves, found[len(moves) :])

@@ -120,7 +120,7 @@ def pass_text(word):
     box = write_box(f, word, f.read(word, "%keys", 0))
     most = f.index("i32", f.read("i32", "%counts", box))
     differ = f.emit(f"icmp ne i64 {most}, %n")
-    f.when(differ, lambda: [write_starts(f), write_moves(f, word)])
+    f.if_then(differ, lambda: [write_starts(f), write_moves(f, word)])
     params = f"i64 %n, {word} %shift, {word}* %keys, i32* %places, {word}* %new_keys, "
     params += "i32* %new_places, i32* %counts"
     return sort_module_text(f, "i1", "sort_pass", params, differ)
@@ -138,7 +138,7 @@ def write_passes(f, word, now, later, counts):
         now = [f.emit(f"{choice}, {kind} {b}, {kind} {a}") for kind, a, b in pairs]
         later = [f.emit(f"{choice}, {kind} {a}, {kind} {b}") for kind, a, b in pairs]
     elsewhere = f.emit(f"icmp ne i32* {now[1]}, %places")
-    f.when(elsewhere, lambda: write_copy(f, now[1]))
+    f.if_then(elsewhere, lambda: write_copy(f, now[1]))
 
 
 def write_copy(f, places):
@@ -184,9 +184,9 @@ def order_text(word):
     f.each("%n", gather)
     few = f.emit(f"icmp ule i64 %n, {MAX_COUNTING_SORT_WORDS}")
     many = f.emit(f"xor i1 {few}, true")
-    f.when(few, lambda: write_few(f, word, keys, new_places))
+    f.if_then(few, lambda: write_few(f, word, keys, new_places))
     now, later = (keys, "%places"), (new_keys, new_places)
-    f.when(many, lambda: write_passes(f, word, now, later, counts))
+    f.if_then(many, lambda: write_passes(f, word, now, later, counts))
     params = f"i64 %n, i64 %padded, {word}* %words, i32* %places, i8* %space"
     return sort_module_text(f, "void", f"sort_places_{size}", params)
 

@@ -196,7 +196,7 @@ class LockstepExecutor:
 
     def __init__(self, local, mesh, in_specs, out_specs):
         self.local, self.mesh, self.parts = local, mesh, stretches(local.jaxpr)
-        self.ins = [NamedSharding(mesh, spec) for spec in in_specs]
+        self.in_specs = [NamedSharding(mesh, spec) for spec in in_specs]
         self.outs = [NamedSharding(mesh, spec) for spec in out_specs]
         homes, consts = mesh._flat, map(as_array_impl, local.consts)
         self.consts = [
@@ -206,13 +206,13 @@ class LockstepExecutor:
     @property
     def text(self):
         """How inputs and results are cut, and the program."""
-        return f"{[x.spec for x in self.ins + self.outs]}\n{self.local}"
+        return f"{[x.spec for x in self.in_specs + self.outs]}\n{self.local}"
 
     def __call__(self, arrays):
         """Return the results for arrays, which are cut anew where they have to be."""
         agreement.value(self.mesh, self)
         jaxpr = self.local.jaxpr
-        rows = [*self.consts, *map(shard_arrays, arrays, self.ins)]
+        rows = [*self.consts, *map(shard_arrays, arrays, self.in_specs)]
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
         run_in_step(self.parts, self.mesh, known)
         outs = [per_device_values(x, known, self.mesh) for x in jaxpr.outvars]

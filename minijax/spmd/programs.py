@@ -80,8 +80,8 @@ class PartitionPlan:
     def __init__(self, closed, mesh, specs, name):
         with collect_notes(mesh) as notes:
             local, outs = per_device_program(closed, mesh, specs)
-        self.mesh, self.name, self.gatherings = mesh, name, notes.lines
-        self.ins, self.outs = (
+        self.mesh, self.name, self.all_gathers = mesh, name, notes.lines
+        self.in_specs, self.outs = (
             tuple(map(partition_spec_of, cuts)) for cuts in (specs, outs)
         )
         make = (
@@ -89,15 +89,15 @@ class PartitionPlan:
         )
         in_step = make is not LockstepExecutor or is_lockstep_runnable(local.jaxpr)
         if has_effects(local.jaxpr) or not in_step:
-            make, local, self.gatherings = partial(on_first_device, name), closed, []
-        self.local, run = local, make(local, mesh, self.ins, self.outs)
+            make, local, self.all_gathers = partial(on_first_device, name), closed, []
+        self.local, run = local, make(local, mesh, self.in_specs, self.outs)
         self.run = on_other_meshes(run, notes.asked) if any(notes.asked) else run
 
     @property
     def text(self):
         """How inputs and results are cut, what was gathered, the program of one."""
-        head = f"{self.name} on {self.mesh}: {[*self.ins]} -> {[*self.outs]}"
-        return "\n".join([head, *self.gatherings, str(self.local)])
+        head = f"{self.name} on {self.mesh}: {[*self.in_specs]} -> {[*self.outs]}"
+        return "\n".join([head, *self.all_gathers, str(self.local)])
 
 
 class PartitionedProgram:

@@ -117,7 +117,7 @@ def _whole_windows(windows, ndim, sizes, shape):
 
 def _counters(windows, ndim, counting):
     """Return axes of the operand that are walked with indices, and where in results."""
-    places = [counting[place] for place in windows.index_shared]
+    places = [counting[place] for place in windows.start_indices_batching_dims]
     return dict(zip(windows.shared, places))
 
 

@@ -441,10 +441,8 @@ def arg_extremum_rule(primitive):
         scalar = x.aval.update(shape=())
         if scalar.dtype.kind != "c" or not eqn.params["axes"]:
             return plain(block, eqn, x)
-        start, region = (
-            splat_constant(block, nothing(scalar.dtype), scalar),
-            reducer_region(name),
-        )
+        start = splat_constant(block, nothing(scalar.dtype), scalar)
+        region = reducer_region(name)
         axes = ", ".join(map(str, eqn.params["axes"]))
         how = f"dimensions = array<i64: {axes}>"
         avals = [eqn.outvars[0].aval]

@@ -105,12 +105,12 @@ def estimate_kernel_time(kernel, target):
 # Steps that the threads of the pool share, in the text of programs.
 
 # What takes longer is shared; and what a part takes at least; in nanoseconds.
-PARALLEL_THRESHOLDS, SHORT = 80_000, 20_000
+MIN_PARALLEL_NS, MIN_PART_NS = 80_000, 20_000
 
 
 def is_worth_sharing(time):
     """Return whether a step of so many nanoseconds is shared; if so, LLVM knows how."""
-    place = parallel_for_address() if time >= PARALLEL_THRESHOLDS else None
+    place = parallel_for_address() if time >= MIN_PARALLEL_NS else None
     if place:
         add_symbol("minijax_share", place)
     return bool(place)
@@ -141,7 +141,7 @@ def emit_shared_launch(f, step):
     start = 0
     for buffer in [buffer for buffer in first.writes if buffer not in step.writes]:
         end = start + align_up(nbytes(buffer))
-        f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
+        f.addresses[buffer] = f.offset(f.emit_sequence("partials", end), start)
         start = end
     emit_parallel_parts(f, first, time)
     for each in others:
@@ -199,7 +199,7 @@ def emit_share(f, task, addresses, space="null"):
         f"i64 {table}",
         *[f"i64 {number}" for number in (task.size, task.unit)],
         f"i64 {f.emit(f'ptrtoint i8* {space} to i64', 'p')}",
-        *[f"i64 {number}" for number in (task.each, int(task.time / SHORT))],
+        *[f"i64 {number}" for number in (task.each, int(task.time / MIN_PART_NS))],
     ]
     name = f.name("v")
     f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")

@@ -170,12 +170,17 @@ class ThreadPool:
     def __init__(self, threads):
         self.library = LowLevelLibrary(pool_text(host_target().triple))
         self.address = self.function("table_address", 0)()
-        self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
+        self.owner, self.workers, self.workspaces, self.parking_locks = (
+            os.getpid(),
+            [],
+            [],
+            [],
+        )
         self._fill()
         with suppress(RuntimeError):  # there may be no more threads to have
             for number in range(min(threads, MAX_CORES)):
                 self._hire(number)
-        i64[self.address + PoolState.helpers] = len(self.helpers)
+        i64[self.address + PoolState.helpers] = len(self.workers)
 
     def _fill(self):
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
@@ -191,22 +196,22 @@ class ThreadPool:
         """Return a lock that is locked."""
         allocate = ctypes.pythonapi.PyThread_allocate_lock
         allocate.restype = ctypes.c_void_p
-        self.beds.append(ctypes.c_void_p(allocate()))
-        ctypes.pythonapi.PyThread_acquire_lock(self.beds[-1], 1)
-        return self.beds[-1].value
+        self.parking_locks.append(ctypes.c_void_p(allocate()))
+        ctypes.pythonapi.PyThread_acquire_lock(self.parking_locks[-1], 1)
+        return self.parking_locks[-1].value
 
     def _hire(self, number):
         me = self.address + PoolState.workers + number * CACHE_LINE
-        self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
+        self.workspaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
         i64[me + WorkerState.bed] = self._bed()
-        i64[me + WorkerState.space] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        i64[me + WorkerState.space] = -(-self.workspaces[-1].ctypes.data // 64) * 64
         function, name = self.function("worker_loop", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as a thread is inside
         helper = threading.Thread(
             target=politely, args=(function, self.address, me), name=name, daemon=True
         )
         helper.start()
-        self.helpers.append(helper)
+        self.workers.append(helper)
 
     def function(self, name, arity):
         """Return a function of words; it gives Python's lock away while it runs."""
@@ -224,7 +229,7 @@ class ThreadPool:
         i64[self.address + PoolState.stop] = 1
         self.function("unpark", 2)(self.address, MAX_CORES)
         self.forget()
-        for helper in self.helpers:
+        for helper in self.workers:
             helper.join()
 
 

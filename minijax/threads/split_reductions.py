@@ -52,8 +52,8 @@ class FoldSplit(NamedTuple):
 
     axis: int
     parts: int
-    partials: dict
-    rest: int = 0
+    partial_nodes: dict
+    final_nodes: int = 0
 
 
 def nodes_after_folds(nodes, folds):
@@ -211,35 +211,33 @@ class AxisSplit:
 
 def partial_fold_kernel(kernel, cut):
     """Return the kernel that folds the parts; the first of its axes counts them."""
-    size = kernel.sizes[cut.axis] - cut.rest
+    size = kernel.sizes[cut.axis] - cut.final_nodes
     return folding_kernel(kernel, cut, AxisSplit(kernel, cut.axis, cut.parts, 0, size))
 
 
 def remainder_fold_kernel(kernel, cut):
     """Return the kernel that folds what is behind the parts, as one more part."""
-    size = kernel.sizes[cut.axis] - cut.rest
-    spread = AxisSplit(kernel, cut.axis, 1, size, cut.rest)
+    size = kernel.sizes[cut.axis] - cut.final_nodes
+    spread = AxisSplit(kernel, cut.axis, 1, size, cut.final_nodes)
     return collapse_axes(folding_kernel(kernel, cut, spread, cut.parts))
 
 
 def folding_kernel(kernel, cut, spread, row=0):
     """Return a kernel that folds some parts; what is left is written from a row on."""
-    late, new = nodes_after_folds(kernel.nodes, cut.partials), {}
+    late, new = nodes_after_folds(kernel.nodes, cut.partial_nodes), {}
     early = [store for store in kernel.stores if store.node not in late]
-    folded = [each.args[0] for each in cut.partials]
-    kept, made = (
-        backward_slice([*folded, *[store.node for store in early]]),
-        [*spread.nodes],
-    )
+    folded = [each.args[0] for each in cut.partial_nodes]
+    kept = backward_slice([*folded, *[store.node for store in early]])
+    made = [*spread.nodes]
     for node in [node for node in kernel.nodes if node in kept]:
         new[node] = remap_split_node(node, [new[arg] for arg in node.args], spread)
         made.append(new[node])
-    for each in cut.partials:
+    for each in cut.partial_nodes:
         made += spread.entering(each, new[each.args[0]])
         new[each] = remap_split_node(each, made[-1:], spread)
         made.append(new[each])
     stores = [spread.store(store, new[store.node]) for store in early]
-    for each, parameter in cut.partials.items():
+    for each, parameter in cut.partial_nodes.items():
         strides, size = row_strides(kernel, each)
         place = Affine(row * size, (size, *strides))
         stores.append(Store(parameter, place, new[each]))
@@ -274,15 +272,16 @@ def assemble_kernel(name, sizes, nodes, stores):
 
 def final_fold_kernel(kernel, cut):
     """Return the kernel that folds what is left of the parts, and does the rest."""
-    late, new = nodes_after_folds(kernel.nodes, cut.partials), {}
+    late, new = nodes_after_folds(kernel.nodes, cut.partial_nodes), {}
     stores = [store for store in kernel.stores if store.node in late]
-    nodes, kept = [], backward_slice([store.node for store in stores], cut.partials)
+    nodes = []
+    kept = backward_slice([store.node for store in stores], cut.partial_nodes)
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
-        if node in cut.partials:
+        if node in cut.partial_nodes:
             strides, size = row_strides(kernel, node)
             strides[cut.axis] = size
-            nodes.append(load_node(cut.partials[node], Affine(0, tuple(strides))))
+            nodes.append(load_node(cut.partial_nodes[node], Affine(0, tuple(strides))))
             new[node] = fold_node(node.detail.how, (cut.axis,), nodes[-1])
         elif node in late:
             new[node] = with_args(node, args)
@@ -293,7 +292,7 @@ def final_fold_kernel(kernel, cut):
     axes = {axis for node in nodes for axis in node.level}
     axes.update(axis for store in stores for axis in store.place.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    sizes[cut.axis] = cut.parts + (cut.rest > 0)
+    sizes[cut.axis] = cut.parts + (cut.final_nodes > 0)
     return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))
 
 
@@ -306,10 +305,10 @@ def two_stage_fold(step, **wishes):
     if cut is None:
         return None
     owners = dict(zip(step.kernel.parameters, step.buffers))
-    for name, dtype, size in cut.partials.values():
+    for name, dtype, size in cut.partial_nodes.values():
         buffer = Buffer(f"{step.buffers[-1].name}_{name}", dtype, size)
         owners[Parameter(name, dtype, size)] = buffer
-    rest = [remainder_fold_kernel] if cut.rest else []
+    rest = [remainder_fold_kernel] if cut.final_nodes else []
     makers = partial_fold_kernel, *rest, final_fold_kernel
     kernels = [make(step.kernel, cut) for make in makers]
     return [

@@ -237,7 +237,7 @@ def _goals(loop, among):
     """Return what a loop is there for: all but nodes, and some of its own folds."""
     steps = [step for step in walk_nest(loop.body) if not isinstance(step, Node)]
     own = {step.fold for step in steps if isinstance(step, FoldInit)} & among
-    return [step for step in steps if getattr(step, "fold_node", None) not in own]
+    return [step for step in steps if getattr(step, "fold", None) not in own]
 
 
 def used_by(step):
@@ -298,7 +298,7 @@ def _only(loop, needed, own, kept):
     """Return a loop without its own nodes that are not needed, some of them kept."""
     body = []
     for step in loop.body:
-        node = step if isinstance(step, Node) else getattr(step, "fold_node", None)
+        node = step if isinstance(step, Node) else getattr(step, "fold", None)
         if node in kept and not isinstance(step, FoldCombine):
             body.append(RowLoad(kept[node]))
         elif is_loop(step):

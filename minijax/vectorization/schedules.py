@@ -276,7 +276,7 @@ def short_rows(kernel, loop, target):
 
 def may_be_beside(step):
     """Return whether a step is one that turns of a loop may do side by side."""
-    fold, update = getattr(step, "fold_node", None), getattr(step, "update", None)
+    fold, update = getattr(step, "fold", None), getattr(step, "update", None)
     known = isinstance(step, Node | Store | FoldInit | FoldCombine | RowStore)
     return known and not update and not (fold and is_scan(fold))
 

@@ -47,7 +47,7 @@ def emit_function_call(f, op, args, dtype, lanes):
     f.needed |= function_texts(found, lanes)
     if lanes and found.rare:
         args = [_harmless(f, llvm_type(dtype), arg, lanes) for arg in args]
-    how = NOINLINE if lanes and f.is_tail() else ""
+    how = NOINLINE if lanes and f.is_remainder() else ""
     return f.call(kind, name, *[(kind, arg) for arg in args], own=True, how=how)
 
 
@@ -90,7 +90,7 @@ def _write_rare(f, function, names, lanes):
     """Write the part for rare arguments, behind a branch; return the result's name."""
     condition, usual = names[function.rare.condition], names[function.result]
     kind = _kind_of(function.result, lanes)
-    any_lane = f.any_of(condition, lanes) if lanes else condition
+    any_lane = f.any_lane(condition, lanes) if lanes else condition
     f.line(f"br i1 {any_lane}, label %rare, label %done, {SELDOM}")
     f.start("rare")
     args = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]

@@ -67,10 +67,8 @@ from minijax.windows.geometry import (
 
 def sliding_window_view(xp, x, sliding, fill=0):
     """Return a view of all windows: the axes that count them, then those within."""
-    shape, x = (
-        (*sliding.counts(x.shape), *sliding.sizes),
-        pad_and_dilate(xp, x, sliding, fill),
-    )
+    shape = (*sliding.counts(x.shape), *sliding.sizes)
+    x = pad_and_dilate(xp, x, sliding, fill)
     between = [a * b for a, b in zip(x.strides, sliding.strides)]
     inside = [a * b for a, b in zip(x.strides, sliding.window_dilation)]
     return xp.lib.stride_tricks.as_strided(x, shape, (*between, *inside))
@@ -177,10 +175,8 @@ def conv_general_dilated(
 
 def _pads(avals, numbers, strides, padding, dilations):
     (lhs, rhs), (lhs_spec, rhs_spec, _) = avals, numbers
-    space, window = (
-        sizes_of_axes(lhs.shape, lhs_spec[2:]),
-        sizes_of_axes(rhs.shape, rhs_spec[2:]),
-    )
+    space = sizes_of_axes(lhs.shape, lhs_spec[2:])
+    window = sizes_of_axes(rhs.shape, rhs_spec[2:])
     if not isinstance(padding, str):
         return _pairs(padding)
     if max(dilations[0], default=1) > 1:
@@ -292,10 +288,8 @@ def batch_convolution(axis, args, dims, **params):
         lhs = merge_bdim_into_groups(lhs, lhs_dim, lhs_spec[0], groups)
     elif lhs_dim is None:
         groups = params[grouped[0]] if grouped else 1
-        rhs, place = (
-            merge_bdim_into_groups(rhs, rhs_dim, rhs_spec[0], groups),
-            out_spec[1],
-        )
+        rhs = merge_bdim_into_groups(rhs, rhs_dim, rhs_spec[0], groups)
+        place = out_spec[1]
     else:
         kind = grouped[0] if grouped else kinds[0]
         lhs = reshape_axis_into(lhs, lhs_dim, lhs_spec[kind == kinds[0]])
@@ -341,10 +335,8 @@ python_rules[conv_general_dilated_p] = write_evaluation
 def lower_convolution(lowering, eqn, lhs, rhs):
     """Add the steps of a convolution; return the view of its result."""
     [var], params, numbers = eqn.outvars, eqn.params, eqn.params["dimension_numbers"]
-    sliding, dtype = (
-        conv_window(lhs, rhs, params),
-        sum_accumulator_dtype(var.aval.dtype),
-    )
+    sliding = conv_window(lhs, rhs, params)
+    dtype = sum_accumulator_dtype(var.aval.dtype)
     groups = params["feature_group_count"] * params["batch_group_count"]
     split = int(params["feature_group_count"] > 1)
     x = transpose_view(materialize(lowering, lhs, lhs.dtype), numbers.lhs_spec)

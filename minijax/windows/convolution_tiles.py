@@ -96,7 +96,7 @@ def load_windows(k, x, phases, axes, counting, within, other=0):
     for phase, size, stride, window, tap in moving:
         offset += phase.place * stride
         strides[window], strides[tap] = phase.move * stride, phase.tap_move * stride
-        least, most = phase.reach()
+        least, most = phase.bounds()
         if least < 0 or most >= size:
             moves = {window: phase.move, tap: phase.tap_move}
             steps = tuple(moves.get(axis, 0) for axis in range(len(k.sizes)))
@@ -489,7 +489,7 @@ def padded_image(lowering, x, phases, dtype):
     """
     lows, highs = [0] * 3, [0] * 3
     for axis, size in enumerate(x.shape[3:]):
-        reaches = [some[axis].reach() for some in phases if not is_empty(some)]
+        reaches = [some[axis].bounds() for some in phases if not is_empty(some)]
         lows.append(max([0, *[-least for least, _ in reaches]]))
         highs.append(max([0, *[most + 1 - size for _, most in reaches]]))
     if not any([*lows, *highs]) and isinstance(x.source, Buffer) and x.dtype == dtype:

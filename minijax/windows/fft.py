@@ -57,10 +57,8 @@ def _fft_shape(x, fft_type, fft_lengths):
     if fft_type is FftType.RFFT:
         outputs = half_spectrum_lengths(fft_lengths)
     if fft_type is FftType.IRFFT:
-        inputs, dtype = (
-            half_spectrum_lengths(fft_lengths),
-            np.zeros(0, x.dtype).real.dtype,
-        )
+        inputs = half_spectrum_lengths(fft_lengths)
+        dtype = np.zeros(0, x.dtype).real.dtype
     if old != inputs:
         raise ValueError(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal to "
@@ -112,12 +110,14 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 
     Reference: ``jax.lax.fft``.
     """
-    kind, [x] = _kind(fft_type), promote_dtypes_inexact(x)
+    kind, [values] = _kind(fft_type), promote_dtypes_inexact(x)
     lengths = canonicalize_int_tuple(fft_lengths, "fft_lengths")
-    _check_fft(typeof(x), kind, lengths)
+    _check_fft(typeof(values), kind, lengths)
     if kind is not FftType.RFFT:
-        x = lax.convert_element_type(x, complex_of(typeof(x).dtype))
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths)[0] if lengths else x
+        values = lax.convert_element_type(values, complex_of(typeof(values).dtype))
+    if not lengths:
+        return values
+    return fft_p.bind(values, fft_type=kind, fft_lengths=lengths)[0]
 
 
 def _kind(fft_type):

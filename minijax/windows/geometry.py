@@ -176,7 +176,7 @@ class Phase(NamedTuple):
     move: int
     tap_move: int
 
-    def reach(self):
+    def bounds(self):
         """Return the least and the greatest place that is read."""
         ends = self.place + self.move * (self.count - 1)
         return self.place, ends + self.tap_move * (self.taps - 1)
@@ -557,10 +557,8 @@ def _check_groups(shape, window, params):
 def _dtype(own, preferred):
     if preferred is None or preferred == own:
         return own
-    old, new = (
-        dtype_kind(own).replace("h", "f"),
-        dtype_kind(preferred).replace("h", "f"),
-    )
+    old = dtype_kind(own).replace("h", "f")
+    new = dtype_kind(preferred).replace("h", "f")
     signs = old + new
     fits = signs in ("ii", "uu", "if", "uf", "ff", "cc", "ui", "iu")
     if not fits and own != np.bool_:

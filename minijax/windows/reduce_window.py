@@ -313,10 +313,8 @@ def reduce_window(
         )
     avals = [typeof(x) for x in operands]
     inits = [_init_like(init, aval) for init, aval in zip(inits, avals)]
-    sizes, ones = (
-        canonicalize_int_tuple(window_dimensions),
-        (1,) * len(window_dimensions),
-    )
+    sizes = canonicalize_int_tuple(window_dimensions)
+    ones = (1,) * len(sizes)
     strides = int_tuple_or_default(window_strides, ones)
     gaps = int_tuple_or_default(window_dilation, ones)
     if isinstance(padding, str):

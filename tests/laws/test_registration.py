@@ -10,7 +10,7 @@ from book.tools.source import PACKAGE, ROOT
 
 # Attributes of a class that another module sets, with the reason.
 PATCHED = {
-    ("minijax.sharding.manual_axes", "Record.sharding"): (
+    ("minijax.sharding.manual_axes", "AbstractValue.sharding"): (
         "Abstract values have it before there are meshes; the slot is in that module."
     ),
 }

@@ -520,7 +520,7 @@ class WithFailures(FlatRule):
 
     def __init__(self, rule, kinds):
         self.rule, self.kinds, self.name = rule, kinds, rule.name
-        self.dims_of, self.placed = rule.dims_of, rule.placed
+        self.batch_dims, self.placed = rule.batch_dims, rule.placed
 
     def without(self):
         """Return failures that have not happened."""
