@@ -72,7 +72,7 @@ CALLS = {
         jax.nn.sigmoid(x); jax.nn.softplus(x); jax.nn.silu(x); jax.nn.one_hot(i,4);
         jax.nn.logsumexp(x); jax.nn.standardize(x); jax.scipy.special.gammaln(p);
         jax.scipy.special.erf(x); jax.scipy.special.xlogy(x,p);
-        jax.scipy.special.logit(x); jax.scipy.stats.norm.logpdf(x);
+        jax.scipy.special.entr(p); jax.scipy.stats.norm.logpdf(x);
         jax.random.split(key); jax.random.normal(key,(4,));
         jax.random.uniform(key,(4,));
         jax.random.permutation(key,x); jax.random.bernoulli(key)

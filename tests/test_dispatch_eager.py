@@ -9,6 +9,7 @@ import weakref
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def at_once(monkeypatch):
     """The second call of each kind makes a plan, whatever it costs."""
     monkeypatch.setattr(PlanCache, "tick", -1)
     monkeypatch.setattr(PlanCache, "price", 0)
-    monkeypatch.setattr(eager.Plan, "is_faster", lambda *_: True)
+    monkeypatch.setattr(eager.EagerPlan, "is_faster", lambda *_: True)
     minijax.clear_caches()
     yield
     minijax.clear_caches()
@@ -265,6 +266,21 @@ def test_a_list_may_change_between_two_calls(at_once):
             known = jnp.transpose(m[:2], order), jnp.stack(rows)
         found = jnp.transpose(m[:2], order), jnp.stack(rows)
         assert all(map(jnp.array_equal, found, known))
+
+
+class Pair(NamedTuple):
+    """A container that is a tuple."""
+
+    first: object
+    second: object
+
+
+def test_arrays_are_operands_wherever_they_are():
+    assert eager.varies(Pair(x, m)) and eager.varies({"a": [x, (m,)]})
+    assert not eager.varies(Pair(1, 2)) and not eager.varies(slice(1, None))
+    for mixed in (Pair(x, 1), slice(x[0], None), (x, None), [x, [1]]):
+        with pytest.raises(eager.NoPlan):
+            eager.varies(mixed)
 
 
 def test_numpy_arrays_are_read_in_each_call(at_once):

@@ -285,7 +285,7 @@ class OneOperation:
         return self.tree.unflatten(outs)
 
 
-class Plan:
+class EagerPlan:
     """A program that does what a function does with arguments of one kind.
 
     Args:
@@ -419,7 +419,7 @@ class PlanCache(SignatureCache):
     Attributes:
       tick: after how many nanoseconds of its time a function is looked at.
       price: after how many nanoseconds a kind of call gets a plan: what it costs.
-      plans: by the key of a call the `Plan`.
+      plans: by the key of a call the `EagerPlan`.
       spent: nanoseconds since it was last looked at.
       times: by key, nanoseconds.
     """
@@ -442,7 +442,7 @@ class PlanCache(SignatureCache):
         self._making = Lock()
 
     def find(self, args, kwargs, placement):
-        """Return the `Plan` of a call, or None."""
+        """Return the `EagerPlan` of a call, or None."""
         if self.switches is not config._values:
             self.clear()
             return None
@@ -482,7 +482,7 @@ class PlanCache(SignatureCache):
     def _make(self, key, call, result, took, placement):
         """Keep a plan that has proved itself, or note that there is none."""
         try:
-            plan, args = Plan(*call, placement), call[1:]
+            plan, args = EagerPlan(*call, placement), call[1:]
             right = agree(plan.run(*args), result, plan.leaves(*args))
             if right and (self._add_record(plan, *args) or plan.is_faster(*args, took)):
                 self.plans[key] = plan
