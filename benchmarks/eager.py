@@ -1,9 +1,10 @@
-"""Eager minijax beside eager JAX: operations, tracing, a gradient.
+"""Eager minijax beside eager JAX: operations, tracing, a gradient; single calls.
 
 python benchmarks/eager.py [--json FILE] [--only TEXT]
 """
 
 import importlib
+import math
 
 from side_by_side import (
     blocked,
@@ -15,6 +16,9 @@ from side_by_side import (
     versions,
     write_json,
 )
+
+# isort: split
+import eager_rows  # after the settings of side_by_side, which NumPy reads
 
 
 def programs(jax):
@@ -57,8 +61,8 @@ def main():
     packages = [importlib.import_module(name) for name in ("minijax", "jax")]
     head, rows = versions(packages), {}
     print(", ".join(f"{name} {version}" for name, version in head.items()))
-    print(f"{'':38}{'minijax':>13}{'JAX':>13}{'ratio':>8}   quartiles")
-    tables = [programs(package) for package in packages]
+    print(f"{'':44}{'minijax':>13}{'JAX':>13}{'ratio':>8}   quartiles")
+    tables = [programs(p) | eager_rows.functions(p) for p in packages]
     for name in [name for name in tables[0] if chosen.only in name]:
         functions = [table[name] for table in tables]
         refuse_different_results(name, packages, functions)
@@ -66,10 +70,15 @@ def main():
         row = rows[name] = measure({"minijax": ours, "jax": theirs})
         low, high = row["quartiles"]["jax"]
         print(
-            f"{name:38}{row['us']['minijax']:10.1f} µs{row['us']['jax']:10.1f} µs"
+            f"{name:44}{row['us']['minijax']:10.1f} µs{row['us']['jax']:10.1f} µs"
             f"{row['ratio']['jax']:8.2f}   {low:.2f}–{high:.2f}",
             flush=True,
         )
+    ratios = [rows[name]["ratio"]["jax"] for name in eager_rows.texts() if name in rows]
+    if ratios:
+        mean = math.prod(ratios) ** (1 / len(ratios))
+        behind = sum(ratio > 1 for ratio in ratios)
+        print(f"{len(ratios)} calls: geometric mean {mean:.2f}, {behind} above 1")
     if chosen.json:
         write_json(chosen.json, head, rows)
 

@@ -690,6 +690,7 @@ REGISTERS: list[str] = [
     "minijax.matmul.lowering",
     "minijax.dispatch.compilation_cache",
     "minijax.dispatch.fastpath_functions",
+    "minijax.dispatch.eager",
     "minijax.threads.parallel_loops",
     "minijax.indexing.dynamic_slices",
     "minijax.indexing.gather_scatter",

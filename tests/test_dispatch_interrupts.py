@@ -8,8 +8,10 @@ import threading
 
 import pytest
 
+import minijax.numpy as jnp
+from minijax import lax
 from minijax.dispatch.interrupts import defer_interrupts
-from minijax.rematerialization.caching import KeyedCache
+from minijax.rematerialization.caching import KeyedCache, all_caches
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -145,6 +147,14 @@ if child == 0:
 thread.join()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+
+
+def test_what_is_cached_can_be_unlocked():
+    x = jnp.arange(3.0)
+    lax.fori_loop(0, 3, lambda i, y: y * 2.0, x)
+    for cache in all_caches:
+        for once in [*cache.values()]:
+            once.unlock()
 
 
 @posix

@@ -15,6 +15,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -505,36 +506,42 @@ def in_blocks(xp, x, axis, dtype):
     return xp.moveaxis(sums, 0, axis)
 
 
+@lru_cache(1024)
+def matmul_layout(lhs_shape, rhs_shape, dimension_numbers):
+    """Return what makes a product of arrays one of stacks of matrices.
+
+    These are the order of axes and the shape of each operand, and the result's shape.
+    """
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = lhs_free_axes(len(lhs_shape), lhs_contract, lhs_batch)
+    rhs_free = lhs_free_axes(len(rhs_shape), rhs_contract, rhs_batch)
+    batch = sizes_of_axes(lhs_shape, lhs_batch)
+    summed = math.prod(sizes_of_axes(lhs_shape, lhs_contract))
+    rows = sizes_of_axes(lhs_shape, lhs_free)
+    columns = sizes_of_axes(rhs_shape, rhs_free)
+    lhs = (*lhs_batch, *lhs_free, *lhs_contract), (*batch, math.prod(rows), summed)
+    rhs = (*rhs_batch, *rhs_contract, *rhs_free), (*batch, summed, math.prod(columns))
+    return lhs, rhs, (*batch, *rows, *columns)
+
+
 def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     """Multiply, and sum over the contracting axes, by one product of matrices."""
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch = sizes_of_axes(lhs.shape, lhs_batch)
-    summed = sizes_of_axes(lhs.shape, lhs_contract)
-    rows = sizes_of_axes(lhs.shape, lhs_free)
-    columns = sizes_of_axes(rhs.shape, rhs_free)
-    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
-    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(a, b))
-    a = a.reshape((*batch, math.prod(rows), math.prod(summed)))
-    b = b.reshape((*batch, math.prod(summed), math.prod(columns)))
-    if choose_in_contraction(a.dtype, b.dtype, rows, columns, summed):
-        result = sum_of_choices(xp, a, b, dtype)
-    else:
-        a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-        result = matmul_impl(xp, a, b)
-    return result.reshape((*batch, *rows, *columns))
+    *layouts, shape = matmul_layout(lhs.shape, rhs.shape, dimension_numbers)
+    dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(lhs, rhs))
+    pairs = zip((lhs, rhs), layouts)
+    a, b = [x.transpose(order).reshape(sizes) for x, (order, sizes) in pairs]
+    sizes = a.shape[-2:-1], b.shape[-1:], a.shape[-1:]
+    if choose_in_contraction(a.dtype, b.dtype, *sizes):
+        return sum_of_choices(xp, a, b, dtype).reshape(shape)
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    return matmul_impl(xp, a, b).reshape(shape)
 
 
 def choose_in_contraction(one, other, rows, columns, summed):
     """Return whether bools choose in a contraction, which is no product of matrices.
 
-    A product of matrices sums, and has a row or a column for more than one sum.
-
-    Args:
-      one, other: dtypes.
-      rows, columns, summed: sizes of axes: of one operand, of the other one, of both.
+    A product of matrices sums, and has a row or a column for more than one sum. (Rows
+    and columns are axes of one operand of the two; both have those that are summed.)
     """
     kinds = dtype_kind(one), dtype_kind(other)
     sums = math.prod(rows) * math.prod(columns)

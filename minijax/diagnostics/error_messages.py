@@ -5,6 +5,7 @@ References: ``jax.errors``, ``jax._src.traceback_util.api_boundary``.
 
 # Made from chapters/08_errors_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/26_calls_rest.md: public_with_boundary (2bc4ef98).
 
 import inspect
 import re
@@ -32,7 +33,7 @@ from minijax.diagnostics.tracebacks import (
     wrap_result_in_boundary,
 )
 from minijax.jaxprs.jaxpr import JaxprTracer
-from minijax.jaxprs.types import ancestor_argument_positions
+from minijax.jaxprs.types import Hook, ancestor_argument_positions
 from minijax.numpy import array_methods as syntax
 from minijax.numpy import operators as array_methods
 from minijax.numpy import operators as conversions
@@ -225,15 +226,20 @@ OF_TYPES = {
 }
 
 
+# What returns, for a function of arrays, one that does the same and may have plans.
+eager_function_hook: Hook = Hook(lambda function: function)
+
+
 def public_with_boundary(value, package="minijax.numpy"):
     """Return a public object as its user gets it from a package: always the same."""
     if type(value) is not FunctionType:
         guard_brackets(type(value))
         return value
-    keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
-    keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
+    of_containers = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
+    keeps_promises = of_containers and value.__name__ not in OF_TYPES
     if (value, keeps_promises) not in _public:
-        _public[value, keeps_promises] = wrap_result_in_boundary(value, keeps_promises)
+        made = eager_function_hook.value(value) if keeps_promises else value
+        _public[value, keeps_promises] = wrap_result_in_boundary(made, keeps_promises)
     return _public[value, keeps_promises]
 
 

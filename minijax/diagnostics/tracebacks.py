@@ -11,6 +11,7 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
 #   API_BOUNDARY_CODE (3c1b07cb).
 # Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
+# Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (e130753d).
 
 import contextlib
 import functools
@@ -206,10 +207,16 @@ OF_ARRAYS = {
 }  # fmt: skip
 
 
+# The code of functions that stand between a function of arrays and its caller.
+eager_frames: set = set()
+
+
 def is_array_api_frame(frame):
     """Return whether a frame runs a function of arrays that is the package's."""
     if frame is None or not is_internal_file(frame.f_code.co_filename):
         return False
+    if frame.f_code in eager_frames:
+        return True
     name = frame.f_globals.get("__name__", "")
     return not OF_ARRAYS.isdisjoint(name.split(".")[1:2])
 
@@ -319,7 +326,8 @@ def is_tracer_error(error):
 
 def asked_arrays(scene):
     """Return whether the user had called a function of arrays."""
-    frames = [f for f in scene.below if f.f_code is not API_BOUNDARY_CODE]
+    between = {API_BOUNDARY_CODE, *eager_frames}
+    frames = [f for f in scene.below if f.f_code not in between]
     return bool(frames) and is_array_api_frame(frames[0])
 
 

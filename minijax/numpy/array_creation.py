@@ -144,10 +144,10 @@ def from_object(object, dtype):
 
 def _without_python_number(x):
     """Return a value that is an array also where a derivative knows its number."""
-    number = getattr(x, "concrete", lambda: None)()
-    if not is_python_scalar(number):
+    aval, number = typeof(x), getattr(x, "concrete", lambda: None)
+    like_python_s = not aval.shape and (aval.weak_type or aval.dtype == bool)
+    if not like_python_s or not is_python_scalar(number()):
         return x
-    aval = typeof(x)
     how = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
     return lax.convert_element_type_p.bind(x, **how)[0]
 

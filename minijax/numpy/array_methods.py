@@ -14,6 +14,7 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
 # Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
 # Amended in chapters/06_vmap.md: concrete_array_or_error (61d5d4a2).
+# Amended in chapters/26_calls_rest.md: binary_operator (f2d3299f).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
 import builtins
@@ -236,6 +237,10 @@ COMPARISON_OPERATORS = {
 }
 
 
+# From the function of an operator to what answers its calls.
+operator_functions: dict = {}
+
+
 def binary_operator(symbol, function, reflected=False):
     """Return the method behind an operator with two operands.
 
@@ -244,6 +249,7 @@ def binary_operator(symbol, function, reflected=False):
     since it would never compare as an array. Classes of a user's that are derived from
     these containers, such as named tuples, may have operators of their own.
     """
+    operator_functions[function] = function
 
     def operator(self, other):
         if type(other) is not type(self):
@@ -255,8 +261,9 @@ def binary_operator(symbol, function, reflected=False):
             other = promised(other)
             if not is_arraylike(other):
                 return NotImplemented
+        answer = operator_functions[function]
         try:
-            return function(other, self) if reflected else function(self, other)
+            return answer(other, self) if reflected else answer(self, other)
         except Exception as error:
             format_for_user(error)
             raise

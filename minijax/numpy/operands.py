@@ -56,22 +56,26 @@ def _nothing():
 
 def concrete_int_or_none(x):
     """Return the value of an integer that is known while tracing, or None."""
-    if type(x) is int:
-        return x
-    concrete = concrete_or_none(x)
-    if not is_arraylike(concrete) or typeof(concrete).shape:
-        return None
-    if typeof(concrete).dtype.kind not in "iu":
-        return None
-    return int(np.asarray(concrete))
+    known = x if type(x) is int else concrete_scalar_or_none(x, "iu")
+    return known if known is None else int(known)
 
 
 def known_truth(x):
     """Return the value of a single bool that is known while tracing, or None."""
-    concrete = concrete_or_none(x)
-    if not is_arraylike(concrete) or typeof(concrete).shape:
+    known = concrete_scalar_or_none(x, "b")
+    return known if known is None else bool(known)
+
+
+def concrete_scalar_or_none(x, kinds):
+    """Return the number of an array without axes, of a dtype of some kinds, or None.
+
+    None is also what one gets if the number is not known while tracing. An array of
+    another type is not asked for its numbers.
+    """
+    if not is_arraylike(x) or np.ndim(x) or dtype_kind(typeof(x).dtype) not in kinds:
         return None
-    return bool(np.asarray(concrete)) if typeof(concrete).dtype.kind == "b" else None
+    concrete = concrete_or_none(x)
+    return None if concrete is None else np.asarray(concrete)[()]
 
 
 def slice_bound(bound):

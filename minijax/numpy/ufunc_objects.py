@@ -24,6 +24,7 @@ from minijax.arrays.numerics import (
 from minijax.core import Array
 from minijax.diagnostics.error_messages import public_with_boundary
 from minijax.diagnostics.tracebacks import api_boundary
+from minijax.dispatch.eager import EagerFunction
 from minijax.errors import format_for_user
 from minijax.lax.reductions import check_arraylike
 from minijax.nn.functions import logsumexp
@@ -435,7 +436,8 @@ class PublicUfunc(ufunc):
 
 def universal(function, identity=None, nin=2, **methods):
     """Return the `ufunc` with methods that calls a function of `minijax.numpy`."""
-    return PublicUfunc(function, nin, 1, identity=identity, call=function, **methods)
+    call = EagerFunction(function)
+    return PublicUfunc(function, nin, 1, identity=identity, call=call, **methods)
 
 
 add = universal(

@@ -22,7 +22,7 @@ from minijax.arrays.dtypes import (
 )
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import operator_index
-from minijax.core import Array, Tracer
+from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import (
     check_arraylike,
@@ -49,6 +49,7 @@ from minijax.numpy.operands import (
     array_kind,
     as_array,
     chooses_by_bools,
+    concrete_scalar_or_none,
     dispatch_on_kind,
     is_nonzero,
     literal_like,
@@ -469,9 +470,8 @@ def _promote_power(x1, x2):
 def _static_integer(x):
     """Return the integer that an exponent is, or None if it is none or not known."""
     if isinstance(x, Array):
-        value = x.concrete() if isinstance(x, Tracer) else x
-        known = value is not None and not np.ndim(value) and array_kind(value) in "iu"
-        return int(value) if known else None
+        known = concrete_scalar_or_none(x, "iu")
+        return known if known is None else int(known)
     if np.ndim(x):
         return None
     try:

@@ -28,7 +28,11 @@ from minijax.lax.elementwise import add_any
 from minijax.pytrees.api_util import flatten_like
 from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_util import tree_leaves, tree_leaves_with_path
-from minijax.rematerialization.caching import weakref_cache, weakref_memoize
+from minijax.rematerialization.caching import (
+    cache_for_object,
+    weakref_cache,
+    weakref_memoize,
+)
 from minijax.rematerialization.jaxpr_transforms import (
     PartialEvalResult,
     batch_jaxpr,
@@ -398,8 +402,7 @@ def cached_per_function(make, fun):
       fun: a function.
     """
     try:
-        made = _made.setdefault(fun, {})
-        return made.get(make) or made.setdefault(make, make(ref(fun)))
+        return cache_for_object(_made, fun).get(make, lambda: make(ref(fun)))
     except TypeError:  # it has no hash, or no weak references
         return make(lambda: fun)
 

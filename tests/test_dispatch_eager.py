@@ -1,0 +1,454 @@
+"""Plans of eager calls: they do what Python does, and nothing where they may not."""
+
+import inspect
+import os
+import sys
+import threading
+import warnings
+import weakref
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import random
+from minijax.dispatch import eager
+from minijax.dispatch.eager import OneOperation, PlanCache
+from tests import catalogue_cases, numpy_cases
+from tests.sampler_cases import EXACT
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import eager_rows  # from the folder of benchmarks
+
+jnp.add(1, 2)  # registers all that there is
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """The second call of each kind makes a plan, whatever it costs."""
+    monkeypatch.setattr(PlanCache, "tick", -1)
+    monkeypatch.setattr(PlanCache, "price", 0)
+    monkeypatch.setattr(eager.EagerPlan, "is_faster", lambda *_: True)
+    minijax.clear_caches()
+    yield
+    minijax.clear_caches()
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """All plans that are made in a test."""
+    found = []
+    make = PlanCache._make
+
+    def noted(self, key, *rest):
+        make(self, key, *rest)
+        found.append(self.plans.get(key))
+
+    monkeypatch.setattr(PlanCache, "_make", noted)
+    return found
+
+
+def as_today():
+    """A block in which there are no plans."""
+    return minijax.config.override("minijax_eager_plans", False)
+
+
+def outcome(call):
+    """What a call returns or raises, and what it warns of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = call()
+        except Exception as error:
+            line = error.__traceback__.tb_next
+            result = type(error), str(error), line and line.tb_frame.f_code.co_filename
+    return result, [str(warning.message) for warning in told]
+
+
+def difference(found, known):
+    """What is different between two outcomes, or None."""
+    (found, said), (known, told) = found, known
+    leaves, tree = minijax.tree.flatten(found)
+    others, structure = minijax.tree.flatten(known)
+    if said != told or tree != structure:
+        return f"{said} {tree}, not {told} {structure}"
+    for x, y in zip(leaves, others):
+        if type(x) is not type(y):
+            return f"{type(x)}, not {type(y)}"
+        if isinstance(x, minijax.Array):
+            if (x.aval, x.placement) != (y.aval, y.placement):
+                return f"{x.aval} at {x.placement}, not {y.aval} at {y.placement}"
+            if not near(np.asarray(x._buffer), np.asarray(y._buffer)):
+                return f"{x}, not {y}"
+        elif not isinstance(x, np.ndarray) and repr(x) != repr(y):
+            return f"{x!r}, not {y!r}"
+    return None
+
+
+def near(x, y):
+    """Whether numbers are the same: floats but for the last bits of their largest."""
+    if x.dtype.kind not in "fcV" or x.tobytes() == y.tobytes():
+        return x.tobytes() == y.tobytes()
+    eps = float(np.finfo(x.dtype).eps) if x.dtype.kind in "fc" else 2.0**-7
+    with np.errstate(all="ignore"):
+        x, y = x.astype(complex), y.astype(complex)
+        size = np.abs(y[np.isfinite(y)]).max(initial=1.0)
+        return np.allclose(x, y, rtol=64 * eps, atol=64 * eps * size, equal_nan=True)
+
+
+def other_values(x, seed):
+    """An array of the same type with other numbers: turned, negative, not finite."""
+    weak = getattr(x, "weak_type", False)
+    if not isinstance(x, (minijax.Array, np.ndarray)) or weak or x.dtype.kind in "OV":
+        return x
+    numbers = np.array(x)
+    flat = np.random.default_rng(seed).permutation(numbers.reshape(-1))
+    with np.errstate(all="ignore"):
+        flat = flat if flat.dtype.kind in "bu" else (flat * -1.5).astype(flat.dtype)
+    if flat.dtype.kind in "fc" and flat.size and seed:
+        flat[0] = (np.nan, np.inf)[seed % 2]
+    numbers = flat.reshape(numbers.shape)
+    return jnp.asarray(numbers) if isinstance(x, minijax.Array) else numbers
+
+
+def differences(texts, names, seeds=(0, 1, 2)):
+    """The texts of which a plan does not what Python does, with the reason.
+
+    Each is called until there is a plan, and then with other numbers.
+    """
+    found = {}
+    others = [{k: other_values(x, seed) for k, x in names.items()} for seed in seeds]
+    for text in texts:
+        run = partial(eval, compile(text, "<user>", "eval"))
+        with as_today():
+            known = [outcome(partial(run, env)) for env in (names, *others)]
+        first = [outcome(partial(run, names)) for _ in range(3)]
+        later = [outcome(partial(run, env)) for env in others]
+        pairs = zip(first + later, [known[0]] * 3 + known[1:])
+        reasons = [reason for pair in pairs if (reason := difference(*pair))]
+        found |= {text: reasons[0][:400]} if reasons else {}
+    return found
+
+
+def test_every_row_of_the_table_does_what_python_does(at_once, made):
+    names = eager_rows.arrays(minijax)
+    assert differences(eager_rows.texts(), names, (0,)) == {}
+    assert len([plan for plan in made if plan]) > 150
+    assert {type(plan.ready) for plan in made if plan} >= {OneOperation}
+
+
+@pytest.mark.parametrize("module", sorted(catalogue_cases.CALLS.keys() - {"borrowed"}))
+def test_the_catalogue_does_what_python_does(module, at_once):
+    names = {"jnp": jnp, "np": np}
+    names |= {k: jnp.asarray(x) for k, x in catalogue_cases.ARRAYS.items()}
+    assert differences(catalogue_cases.calls(module), names, (1,)) == {}
+
+
+def test_numpy_s_functions_do_what_python_does(at_once):
+    names, texts = numpy_cases.environment(jnp), [*numpy_cases.calls()]
+    assert differences(filter(_is_expression, texts), names, (1, 2)) == {}
+
+
+def test_every_operand_does_what_python_does(at_once):
+    step = 1 if os.environ.get("LONG") else 8
+    texts = [*numpy_cases.generated()][::step]
+    assert differences(texts, numpy_cases.environment(jnp), (0, 1)) == {}
+
+
+def _is_expression(text):
+    try:
+        compile(text, "<user>", "eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_mistakes_are_told_as_ever(at_once):
+    names = numpy_cases.environment(jnp)
+    assert differences(filter(_is_expression, numpy_cases.BAD), names, ()) == {}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_samples_have_the_same_bits(name, at_once):
+    def draw():
+        return EXACT[name](random, random.key(3), (4,))
+
+    with as_today():
+        known = draw()
+    for _ in range(3):
+        assert np.asarray(draw()).tobytes() == np.asarray(known).tobytes()
+
+
+x, m = jnp.arange(4.0) + 1, jnp.arange(16.0).reshape(4, 4) / 7
+
+
+def answer_of(function):
+    """What answers the calls of a public function, behind its guard."""
+    cells = [cell.cell_contents for cell in function.__closure__]
+    [call] = [each for each in cells if callable(each)]
+    [answer] = [cell.cell_contents for cell in call.__closure__]
+    return answer
+
+
+def warm(call):
+    for _ in range(3):
+        result = call()
+    return result
+
+
+def test_what_is_called_once_is_not_compiled(monkeypatch, made):
+    minijax.clear_caches()
+    monkeypatch.setattr(PlanCache, "tick", -1)
+    monkeypatch.setattr(PlanCache, "price", 10**15)
+    warm(lambda: jnp.linalg.inv(m + jnp.eye(4)))
+    assert made == [] and answer_of(jnp.linalg.inv)._ready.times
+    minijax.clear_caches()
+    monkeypatch.setattr(PlanCache, "price", 0)
+    jnp.median(x)  # whatever the first call takes
+    assert answer_of(jnp.median)._ready.plans == {}
+
+
+def test_time_counts_and_not_calls(monkeypatch, made):
+    minijax.clear_caches()
+    monkeypatch.setattr(PlanCache, "tick", 10**15)
+    warm(lambda: jnp.median(x))
+    assert made == [] and answer_of(jnp.median)._ready.spent > 0
+
+
+@pytest.mark.parametrize("name, call", {
+    "a number that is looked at": lambda: jnp.power(np.int8(3), jnp.array(2)),
+    "an argument that is the result": lambda: jnp.ravel(x),
+    "a constant": lambda: jnp.asarray(2.0),
+    "no array at all": lambda: jnp.iterable(x),
+    "a function": lambda: jnp.apply_along_axis(jnp.sum, 0, m),
+    "a shape by values": lambda: jnp.unique(x),
+    "an iterator": lambda: jnp.fromiter(iter([1, 2]), int),
+    "an array beside a number": lambda: jnp.stack([x[0], 1.0]),
+}.items())  # fmt: skip
+def test_some_calls_have_no_plan(name, call, at_once):
+    function = getattr(jnp, call.__code__.co_names[1])
+    with as_today():
+        known = outcome(call)
+    for _ in range(3):
+        assert difference(outcome(call), known) is None
+    assert answer_of(function)._ready.plans == {}
+
+
+def test_a_result_that_is_an_argument_stays_one(at_once):
+    for _ in range(4):
+        assert jnp.ravel(x) is x and jnp.asarray(x) is x
+        assert not np.shares_memory(jnp.reshape(jnp.sin(x), (2, 2)), x)
+
+
+def test_values_of_one_kind_are_told_apart(at_once):
+    pairs = [(1, True), (1, 1.0), (0.0, -0.0), (2, 2.0), (1.5, 2.5)]
+    for first, second in pairs:
+        for value in (first, second) * 3:
+            with as_today():
+                known = jnp.full(3, value) / 1, jnp.where(x > 2, x, value)
+            found = jnp.full(3, value) / 1, jnp.where(x > 2, x, value)
+            for a, b in zip(found, known):
+                assert a.aval == b.aval
+                assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_a_list_may_change_between_two_calls(at_once):
+    order, rows = [1, 0], [x, x]
+    for turn in range(5):
+        rows[turn % 2] = x * turn
+        order[:] = order[::-1]
+        with as_today():
+            known = jnp.transpose(m[:2], order), jnp.stack(rows)
+        found = jnp.transpose(m[:2], order), jnp.stack(rows)
+        assert all(map(jnp.array_equal, found, known))
+
+
+class Pair(NamedTuple):
+    """A container that is a tuple."""
+
+    first: object
+    second: object
+
+
+def test_arrays_are_operands_wherever_they_are():
+    assert eager.varies(Pair(x, m)) and eager.varies({"a": [x, (m,)]})
+    assert not eager.varies(Pair(1, 2)) and not eager.varies(slice(1, None))
+    for mixed in (Pair(x, 1), slice(x[0], None), (x, None), [x, [1]]):
+        with pytest.raises(eager.NoPlan):
+            eager.varies(mixed)
+
+
+def test_numpy_arrays_are_read_in_each_call(at_once):
+    numbers = np.float32([1, 2, 3])
+    for turn in range(5):
+        numbers[0] = turn
+        assert float(jnp.sum(numbers * np.float32(2))) == 2 * turn + 10
+        assert float(jnp.median(numbers)) == np.median(numbers)
+
+
+def test_a_warning_is_given_in_each_call(at_once):
+    for _ in range(4):
+        with pytest.warns(UserWarning, match="dtype"):
+            jnp.linspace(0.0, 1.0, 3, dtype="float64")
+
+
+def test_switches_are_heard(at_once):
+    def deviation():
+        return jnp.std(np.float64([1.0, 2.0, 4.0]))
+
+    assert warm(deviation).dtype == "float32"
+    with minijax.enable_x64():
+        assert warm(deviation).dtype == "float64"
+    minijax.config.update("jax_enable_x64", True)
+    try:
+        assert warm(deviation).dtype == "float64"
+    finally:
+        minijax.config.update("jax_enable_x64", False)
+    assert warm(deviation).dtype == "float32"
+
+
+def test_invalid_numbers_are_found(at_once):
+    warm(lambda: jnp.divide(x, x) + jnp.log(x))
+    with minijax.debug_nans(), pytest.raises(FloatingPointError):
+        jnp.log(-x)
+    minijax.config.update("jax_debug_nans", True)
+    try:
+        with pytest.raises(FloatingPointError):
+            jnp.divide(x - x, x - x)
+    finally:
+        minijax.config.update("jax_debug_nans", False)
+
+
+@contextmanager
+def switched(name, value):
+    before = getattr(minijax.config, name)
+    minijax.config.update(name, value)
+    try:
+        yield
+    finally:
+        minijax.config.update(name, before)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("minijax_eager_plans", False), ("jax_disable_jit", True), ("jax_no_tracing", True),
+    ("jax_log_compiles", True), ("jax_explain_cache_misses", True),
+    ("jax_debug_key_reuse", True),
+])  # fmt: skip
+def test_some_switches_end_all_plans(name, value, at_once, made, caplog):
+    with switched(name, value):
+        warm(lambda: jnp.average(x))
+    assert made == [] and not caplog.records
+
+
+def test_committed_arrays_stay_where_they_are(at_once):
+    there = minijax.device_put(x, minijax.devices()[0])
+    for _ in range(3):
+        assert jnp.average(there).committed and (there + there).committed
+        assert not jnp.average(x).committed
+
+
+def test_nothing_changes_inside_a_trace(at_once):
+    names = eager_rows.arrays(minijax)
+    arrays = {k: v for k, v in names.items() if isinstance(v, minijax.Array)}
+
+    def jaxpr(text):
+        code = compile(text, "<user>", "eval")
+        return str(minijax.make_jaxpr(lambda found: eval(code, names | found))(arrays))
+
+    for text in eager_rows.texts()[::4]:
+        with as_today():
+            known = jaxpr(text)
+        warm(lambda text=text: eval(text, names))
+        assert jaxpr(text) == known
+
+
+def test_derivatives_and_batches_of_warm_functions(at_once):
+    def loss(x):
+        return jnp.linalg.norm(jnp.median(m * x, 1) + minijax.nn.softmax(x))
+
+    with as_today():
+        known = minijax.grad(loss)(x), minijax.vmap(loss)(m)
+    warm(lambda: loss(x))
+    for a, b in zip((minijax.grad(loss)(x), minijax.vmap(loss)(m)), known):
+        assert a.aval == b.aval and np.allclose(a, b, rtol=1e-6)
+
+
+def test_caches_are_cleared(at_once):
+    warm(lambda: jnp.average(x))
+    ready = answer_of(jnp.average)._ready
+    assert ready.plans and ready.times
+    minijax.clear_caches()
+    assert not (ready.plans or ready.times or ready.chain or ready.refused)
+
+
+def test_there_are_not_too_many(at_once, monkeypatch):
+    monkeypatch.setattr(PlanCache, "price", 10**15)
+    for number in range(600):
+        jnp.where(x > 2, x, number)
+    assert len(answer_of(jnp.where)._ready.times) <= 257
+
+
+def test_without_the_gate(at_once, monkeypatch):
+    monkeypatch.setattr(eager, "fastpath_supported", lambda *_: False)
+    names = eager_rows.arrays(minijax)
+    assert differences(eager_rows.texts()[::5], names, (0,)) == {}
+
+
+def test_threads(at_once):
+    expected, found = np.median(np.asarray(m), 1), []
+
+    def work():
+        found.extend(jnp.median(m, 1) for _ in range(200))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(found) == 1200 and all(np.allclose(each, expected) for each in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_makes_plans_of_its_own(at_once):
+    warm(lambda: jnp.median(x))
+    ready = answer_of(jnp.average)._ready
+    ready._making.acquire()  # as another thread would in the middle of making one
+    child = os.fork()
+    if not child:
+        good = float(warm(lambda: jnp.average(x))) == 2.5 and bool(ready.plans)
+        os._exit(0 if good and float(jnp.median(x)) == 2.5 else 1)
+    ready._making.release()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_interrupt_leaves_things_as_they_were(at_once, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(eager, "planned_program", interrupted)
+        jnp.average(x)
+        with pytest.raises(KeyboardInterrupt):
+            jnp.average(x)
+    ready = answer_of(jnp.average)._ready
+    assert not ready.plans and not ready.refused and not ready._making.locked()
+    assert float(warm(lambda: jnp.average(x))) == 2.5 and ready.plans
+
+
+def test_plans_hold_no_arguments(at_once):
+    given = jnp.arange(5.0) * 3
+    there = weakref.ref(given._buffer)
+    warm(partial(jnp.median, given))
+    warm(partial(jnp.sin, given))
+    del given
+    assert there() is None
+
+
+def test_public_functions_stay_functions():
+    for function in (jnp.median, jnp.linalg.inv, minijax.nn.softmax, random.normal):
+        assert inspect.isfunction(function)
+        assert inspect.signature(function) == inspect.signature(function.__wrapped__)
+        assert function.__module__.startswith("minijax.")
