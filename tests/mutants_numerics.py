@@ -30,8 +30,8 @@ def uncounted_places():
 
     places = [
         "minijax.lax.reductions.check_places",
-        "minijax.python_backend.codegen_rules.countable",
-        "minijax.kernels.lowering.countable",
+        "minijax.python_backend.codegen_rules.fits_index_dtype",
+        "minijax.kernels.lowering.fits_index_dtype",
     ]
     one, two, three = [mock.patch(place, anything) for place in places]
     with fresh_caches(), one, two, three:

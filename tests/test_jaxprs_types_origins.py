@@ -25,7 +25,7 @@ def test_positions_of_arguments():
 def test_a_subclass_says_where_it_is_from():
     tracer = AbstractTracer(None)
     assert tracer.concrete() is None
-    with pytest.raises(NotImplementedError, match="ValuelessTracer has no provenance"):
+    with pytest.raises(NotImplementedError, match="AbstractTracer has no provenance"):
         tracer.provenance()
 
 

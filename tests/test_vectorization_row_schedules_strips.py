@@ -98,7 +98,7 @@ def test_they_are_printed_and_checked():
     kernel = kernel_of(layer, *operands(1000, 3, 50))
     steps = check_nest(kernel, schedule_nest(kernel, forced_target("avx2")))
     text = print_nest(kernel, steps)
-    assert "64 a strip" in text and "keep v" in text and "recall v" in text
+    assert "64 a strip" in text and "rowstore v" in text and "rowload v" in text
     [loop] = strips_in(steps)
     for wrong in (loop._replace(body=loop.body[1:]), loop._replace(strip=0)):
         changed = [wrong if step is loop else step for step in steps]
