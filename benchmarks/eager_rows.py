@@ -95,7 +95,7 @@ def arrays(jax):
     found = {name: make(value.astype("float32")) for name, value in floats.items()}
     found |= {"i": make(np.int32([2, 0, 3, 1])), "k": make(np.int32([1, 1, 0, 2]))}
     found |= {"b": make(np.array([True, False, True, True]))}
-    return found | {"key": jax.random.key(0), "jax": jax, "jnp": jax.numpy}
+    return found | {"key": jax.random.PRNGKey(0), "jax": jax, "jnp": jax.numpy}
 
 
 def functions(jax):

@@ -283,6 +283,15 @@ def test_arrays_are_operands_wherever_they_are():
             eager.varies(mixed)
 
 
+def test_what_may_change_has_no_key():
+    here = minijax.numpy.zeros(1).placement
+    for fixed in (float, np.float32, jnp.float32, np.dtype("i1"), "fro", None, (1, 2)):
+        assert eager.call_key((x, fixed), {}, here)
+    for other in (len, lambda x: x, partial(len), Pair, object(), iter([1]), {1, 2}):
+        with pytest.raises(eager.NoPlan):
+            eager.call_key((x, other), {}, here)
+
+
 def test_numpy_arrays_are_read_in_each_call(at_once):
     numbers = np.float32([1, 2, 3])
     for turn in range(5):

@@ -42,4 +42,10 @@ def test_an_order_that_matters_is_found():
 def test_hooks_are_found():
     """The tables that floors fill, found in the text of the package."""
     names = {name for _, name in first_names.hooks()}
-    assert {"tracer_methods", "jvp_rules", "step_kinds", "decorators", "backends"} <= names
+    assert {
+        "tracer_methods",
+        "jvp_rules",
+        "step_kinds",
+        "decorators",
+        "backends",
+    } <= names

@@ -60,6 +60,7 @@ from minijax.jitting.compilation import TracedProgram
 from minijax.jitting.stages import FLOPS, TRANSCENDENTALS, eqn_cost
 from minijax.kernels.lowering import cpu_rules
 from minijax.numpy.array_methods import operator_functions
+from minijax.numpy.scalar_types import ScalarType
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import cache_key_of_value
@@ -72,7 +73,8 @@ class NoPlan(Exception):
 
 ATOMS = frozenset([bool, int, str, bytes, type(None), type(...)])
 CONTAINERS = frozenset([list, tuple, dict])
-CONSTANTS = type, np.dtype, Enum  # of which each is one value for ever
+CONSTANTS = np.dtype, ScalarType, Enum  # of which each is one value for ever
+NUMBERS = {bool, int, float, complex}
 
 
 def key_of(x, placement):
@@ -108,7 +110,8 @@ def _rarer_key_of(x, placement):
         return kind, *[key_of(end, placement) for end in (x.start, x.stop, x.step)]
     if isinstance(x, tuple):
         return kind, *[key_of(item, placement) for item in x]
-    if isinstance(x, CONSTANTS):
+    is_dtype = kind is type and (x in NUMBERS or issubclass(x, np.generic))
+    if is_dtype or isinstance(x, CONSTANTS):
         return cache_key_of_value(x)
     raise NoPlan(f"an argument of type {kind.__name__}")
 
@@ -485,9 +488,10 @@ class PlanCache(SignatureCache):
         try:
             function, args, kwargs = call
             plan = EagerPlan(function, args, kwargs, placement)
-            right = agree(plan.run(args, kwargs), result, plan.leaves(args, kwargs))
-            known = right and self._add_record(plan, args, kwargs)
-            if known or right and plan.is_faster(args, kwargs, took):
+            leaves = plan.leaves(args, kwargs)
+            right = agree(plan.run(args, kwargs), result, leaves)
+            answered = right and self._add_record(plan, args, kwargs)
+            if answered or (right and plan.is_faster(args, kwargs, took)):
                 self.plans[key] = plan
                 return
         except Exception:
