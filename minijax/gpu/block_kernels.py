@@ -7,6 +7,8 @@ import math
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
+import numpy as np
+
 from minijax.cpu_backend.program_codegen import ScanStep
 from minijax.gpu.codegen import (
     WARP_SIZE,
@@ -108,7 +110,8 @@ def units_of(buffer):
 
     Complex numbers are two floats each, and the keys of random numbers are words.
     """
-    size, kind = buffer.dtype.itemsize, buffer.dtype.kind
+    dtype = np.dtype(buffer.dtype)  # of keys that of their words
+    size, kind = dtype.itemsize, dtype.kind
     if kind == "V" and size % 4 == 0:  # bfloat16 is of NumPy's kind V, too
         return "unsigned", buffer.size * size // 4
     if kind == "c":
