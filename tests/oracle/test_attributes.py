@@ -31,7 +31,7 @@ ABSENT = {
     "literal": "hash pretty_print",
     "primitive": """abstract_eval bind_with_trace call_primitive def_abstract_eval impl
         def_bind_with_trace def_effectful_abstract_eval def_effectful_abstract_eval2
-        def_impl get_bind_params is_effectful multiple_results""",  # rules are in tables
+        def_impl get_bind_params is_effectful multiple_results""",  # rows
     "vjp": """args_res fun in_tree jaxpr opaque_residuals out_tree with_refs""",
     "exported": """calling_convention_version in_shardings_hlo mlir_module_serialized
         module_kept_var_idx ordered_effects out_shardings_hlo serialize

@@ -1,4 +1,4 @@
-"""What a misused call raises, beside JAX: an answer for an answer, an error for an error.
+"""Misused calls beside JAX: an answer for an answer, an error for an error.
 
 JAX's classes are partly those of whatever line met the value first (an AttributeError,
 an AssertionError); ours are the classes of a sentence, or JAX's.
