@@ -20,7 +20,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.extend.arguments import canonicalize_axis, operator_index
+from minijax.extend.arguments import canonicalize_axis, check_rank, operator_index
 from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.typing import ArrayLike
 
@@ -191,6 +191,7 @@ def scale_and_translate(
         )
     [x] = promote_dtypes_inexact(x)
     scale, move = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
+    check_rank("scale_and_translate", 1, scale, move)
     how = found, antialias, precision
     return _resampled_along(x, shape, spatial_dims, scale, move, *how)
 
