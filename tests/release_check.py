@@ -31,7 +31,8 @@ CHOSEN = """
     callbacks_callback_primitives dispatch_fastpath_gate dispatch_fastpath_functions
     dispatch_compilation_cache dispatch_word_language_object_layout
     dispatch_word_language_words diagnostics_tracebacks
-    diagnostics_tracebacks_user_lines autojitting_autojit distributions_inversion_sampling forward_mode_jvp_trace
+    diagnostics_tracebacks_user_lines autojitting_autojit
+    distributions_inversion_sampling forward_mode_jvp_trace
     jaxprs_jaxpr jitting_api cpu_backend_program_codegen_host_steps
     newcomer_programs prng_keys sharding_replicas
     reverse_mode_backward_pass_gradients scans_loops threads_environment training
