@@ -429,12 +429,12 @@ def test_threads(at_once):
 def test_a_child_makes_plans_of_its_own(at_once):
     warm(lambda: jnp.median(x))
     ready = answer_of(jnp.average)._ready
-    ready._making.acquire()  # as another thread would in the middle of making one
+    ready._making_lock.acquire()  # as another thread would in the middle of making one
     child = os.fork()
     if not child:
         good = float(warm(lambda: jnp.average(x))) == 2.5 and bool(ready.plans)
         os._exit(0 if good and float(jnp.median(x)) == 2.5 else 1)
-    ready._making.release()
+    ready._making_lock.release()
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -448,7 +448,7 @@ def test_an_interrupt_leaves_things_as_they_were(at_once, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             jnp.average(x)
     ready = answer_of(jnp.average)._ready
-    assert not ready.plans and not ready.refused and not ready._making.locked()
+    assert not ready.plans and not ready.refused and not ready._making_lock.locked()
     assert float(warm(lambda: jnp.average(x))) == 2.5 and ready.plans
 
 

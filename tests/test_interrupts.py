@@ -61,6 +61,15 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_plans():
+    """Each interrupted call would begin its plan anew; they have tests of their own."""
+    before = config.minijax_eager_plans
+    config.update("minijax_eager_plans", False)
+    yield
+    config.update("minijax_eager_plans", before)
+
+
 def state():
     """Return what is set and restored in this process and in this thread."""
     values = config.values
@@ -78,7 +87,6 @@ def state():
         "making": [x for x in making if x and "unlocked" not in repr(x)],
         "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
-        "numpy": np.geterr(),
     }  # fmt: skip
 
 

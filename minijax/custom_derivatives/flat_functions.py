@@ -726,5 +726,5 @@ def _refuse_cotangent(in_tree, i, wanted, ct):
         "Custom VJP bwd rule must produce an output with the same type as the args "
         f"tuple of the primal function, but at output{keystr(path)} the bwd rule "
         f"produced an output of type {aval_text(given)} corresponding to an input of "
-        f"{aval_text(wanted)}, so the shapes do not match"
+        f"type {aval_text(wanted)}, so the shapes do not match"
     )

@@ -442,7 +442,7 @@ class PlanCache(SignatureCache):
     def unlock(self):
         """Forget who is making a plan: after a fork, no thread is."""
         super().unlock()
-        self._making = Lock()
+        self._making_lock = Lock()
 
     def find(self, args, kwargs, placement):
         """Return the `EagerPlan` of a call, or None."""
@@ -477,11 +477,11 @@ class PlanCache(SignatureCache):
         self.times[key] += spent
         if self.times[key] < self.price or key in self.refused:
             return
-        if self._making.acquire(False):
+        if self._making_lock.acquire(False):
             try:
                 self._make(key, call, result, took, placement)
             finally:
-                self._making.release()
+                self._making_lock.release()
 
     def _make(self, key, call, result, took, placement):
         """Keep a plan that has proved itself, or note that there is none."""

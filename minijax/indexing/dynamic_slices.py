@@ -120,12 +120,12 @@ def index_dtype(size):
     return np.dtype(np.uint32)
 
 
-def with_size_added(numbers, size):
+def with_size_added(numbers, size, less=lax.lt):
     """Return integers of a program with the size of the axis added to negative ones."""
     dtype = typeof(numbers).dtype
     if dtype_kind(dtype) != "i":
         return numbers
-    negative = lax.lt(numbers, np.zeros((), dtype))
+    negative = less(numbers, np.zeros((), dtype))
     if size > np.iinfo(dtype).max:
         dtype = index_dtype(size)
         numbers = lax.convert_element_type(numbers, dtype)

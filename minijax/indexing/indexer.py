@@ -6,6 +6,7 @@ Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 # Made from chapters/28_indexing_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import operator
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -311,7 +312,7 @@ def normalize_negative_indices(numbers, size):
     """Return integers with the size of the axis added where they are negative."""
     if isinstance(numbers, int | np.integer):
         return numbers + size if numbers < 0 else numbers
-    return with_size_added(numbers, size)
+    return with_size_added(numbers, size, operator.lt)  # of constants: at once
 
 
 def index_to_gather(places, shape, wrap=True):
