@@ -103,7 +103,7 @@ def has_global_value(variable):
 
 
 class DerivedContextValue(ContextValue):
-    """An `ContextValue` whose value is made from the one before, as its block begins.
+    """A `ContextValue` whose value is made from the one before, as its block begins.
 
     Args:
       variable: see `ContextValue`.
@@ -129,7 +129,7 @@ _next = threading.local()  # `extent`: of the block that `with` is about to ente
 
 
 class _LeaveLast:
-    """The ``__exit__`` of an `ReentrantContext`, which is that of a new block."""
+    """The ``__exit__`` of a `ReentrantContext`, which is that of a new block."""
 
     def __get__(self, owner, kind=None) -> Any:
         if owner is None:

@@ -445,7 +445,7 @@ class TraceTreeStats:
             self.length = self.longest // turn * turn
 
     def report(self):
-        """Return a `AutojitReport` on what was found."""
+        """Return an `AutojitReport` on what was found."""
         rows = []
         for region in self.found.values():
             path, runs = region.step.path(), dict(region.runs)

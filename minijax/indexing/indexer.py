@@ -71,7 +71,7 @@ def kind_of_entry(entry):
 
 
 def parse_index(index, shape):
-    """Return a `IndexEntry` for each entry of an index into an array of some shape."""
+    """Return an `IndexEntry` for each entry of an index into an array of some shape."""
     entries = index if isinstance(index, tuple) else (is_single_integer(index),)
     entries = list(map(array_of_list, entries))
     kinds = list(map(kind_of_entry, entries))

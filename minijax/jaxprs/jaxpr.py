@@ -339,7 +339,7 @@ class JaxprTrace(EquationTrace):
 
     Args:
       parent: the trace that was current before; nothing is passed on to it.
-      origin: an `TraceProvenance`, for messages.
+      origin: a `TraceProvenance`, for messages.
     """
 
     def __init__(self, parent, origin=None):
@@ -377,7 +377,7 @@ def trace_to_jaxpr(fun, avals, origin=None):
     Args:
       fun: function from flat arguments to a list of results.
       avals: `ShapedArray` of each argument.
-      origin: an `TraceProvenance`, for messages.
+      origin: a `TraceProvenance`, for messages.
 
     Returns:
       The `Jaxpr`, and the list of values of its `constvars`.

@@ -85,7 +85,7 @@ def load_node(parameter, place, guards=(), other=0, computed=()):
 
     Args:
       parameter, place, guards, other: as in a `Load`.
-      computed: pairs of a node of int64 and a `IndirectTerm`, which are added to the
+      computed: pairs of a node of int64 and an `IndirectTerm`, which are added to the
         place.
     """
     args, terms = zip(*computed) if computed else ((), ())

@@ -75,7 +75,7 @@ def range_function(kernel, name, target, unit):
     """Return the `FunctionIR` of a kernel with ``i64 %lo, i64 %hi`` at its end.
 
     Args:
-      kernel: a `Kernel` that has an `parallel_loop` loop.
+      kernel: a `Kernel` that has a `parallel_loop` loop.
       name: of the function.
       target: the processor.
       unit: of what the parts are multiples, but for the end of the last one.
