@@ -4,6 +4,7 @@ __version__: str
 from minijax import __main__ as __main__
 from minijax import ad_checkpoint as ad_checkpoint
 from minijax import api_util as api_util
+from minijax import as_jax as as_jax
 from minijax import core as core
 from minijax import custom_batching as custom_batching
 from minijax import custom_derivatives as custom_derivatives
@@ -20,6 +21,7 @@ from minijax import flatten_util as flatten_util
 from minijax import image as image
 from minijax import interpreters as interpreters
 from minijax import lax as lax
+from minijax import monitoring as monitoring
 from minijax import nn as nn
 from minijax import numpy as numpy
 from minijax import ops as ops

@@ -70,6 +70,12 @@ NAMES: dict[str, dict[str, str]] = {
             flatten_fun_nokwargs rebase_donate_argnums safe_map shaped_abstractify
         """,
     },
+    "minijax.as_jax": {
+        "minijax.as_jax.aliases": "install uninstall",
+        "minijax.as_jax.plugin": """
+            SWITCH pytest_addoption pytest_plugin_registered pytest_runtest_logreport
+        """,
+    },
     "minijax.core": {
         "minijax.compat.core": """
             AbstractValue Atom ParamDict ShapedArray Value ensure_compile_time_eval
@@ -372,6 +378,16 @@ NAMES: dict[str, dict[str, str]] = {
             hessenberg_p householder_product householder_product_p ormqr ormqr_p qdwh
             schur schur_p symmetric_product symmetric_product_p tridiagonal
             tridiagonal_p tridiagonal_solve tridiagonal_solve_p
+        """,
+    },
+    "minijax.monitoring": {
+        "minijax.profiler.events": """
+            COMPILED clear_event_listeners record_event record_event_duration_secs
+            record_event_time_span record_scalar register_event_duration_secs_listener
+            register_event_listener register_event_time_span_listener
+            register_scalar_listener unregister_event_duration_listener
+            unregister_event_listener unregister_event_time_span_listener
+            unregister_scalar_listener
         """,
     },
     "minijax.nn": {

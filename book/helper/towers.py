@@ -68,6 +68,7 @@ FLOORS = (
     Floor(P7, "Training", "the program becomes a trained network"),
     Floor(P7, "Export", "a jaxpr becomes StableHLO, for other machines"),
     Floor(P7, "Discovery", "pure code that repeats is compiled unasked"),
+    Floor(P7, "As JAX", "programs that say jax run here, unchanged"),
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216

@@ -16,7 +16,7 @@ PACKAGE = "minijax"
 DOORS = frozenset(
     """
     __main__
-    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
+    ad_checkpoint api_util as_jax core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax
     extend/arguments extend/dtypes extend/promotion extend/rules
@@ -29,7 +29,7 @@ DOORS = frozenset(
     scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate
     scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
     scipy/spatial scipy/spatial/transform
-    profiler sharding stages test_util tree tree_util typing
+    monitoring profiler sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

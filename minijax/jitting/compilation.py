@@ -7,12 +7,14 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 # Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/18_llvm_rest.md: compile_context (3f8fecb4).
+# Amended in chapters/33_library_rest.md: make_executable (7145b3f7).
 
 import copy
 import operator
 import os
 from contextlib import nullcontext
 from itertools import repeat
+from time import perf_counter
 from typing import NamedTuple
 
 from minijax._registry import Registry
@@ -526,6 +528,18 @@ def run_program(closed, args, backend=None, name="program", placement=None):
 _executables = weakref_cache()
 
 
+compile_listeners: list = []  # called with seconds and the name of a program
+
+
+def make_executable(backend, program, name, options):
+    """Ask a backend for the executable of a program, and tell how long that took."""
+    start = perf_counter()
+    made = backends[backend](program, name, **options)
+    for listener in compile_listeners:
+        listener(perf_counter() - start, name)
+    return made
+
+
 def compile_cached(closed, backend=None, name="program", donated=(), placement=None):
     """Return the executable of a program; it is made once for each device.
 
@@ -548,7 +562,7 @@ def compile_cached(closed, backend=None, name="program", donated=(), placement=N
         if (value := once.values.get(key)) is None:
             program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
-            value = backends[backend](program, name, **options)
+            value = make_executable(backend, program, name, options)
             if hasattr(value, "placement"):
                 value.placement = placement
             once.insert(key, value)

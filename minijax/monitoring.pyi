@@ -1,0 +1,16 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.profiler.events import COMPILED as COMPILED
+from minijax.profiler.events import clear_event_listeners as clear_event_listeners
+from minijax.profiler.events import record_event as record_event
+from minijax.profiler.events import record_event_duration_secs as record_event_duration_secs
+from minijax.profiler.events import record_event_time_span as record_event_time_span
+from minijax.profiler.events import record_scalar as record_scalar
+from minijax.profiler.events import register_event_duration_secs_listener as register_event_duration_secs_listener
+from minijax.profiler.events import register_event_listener as register_event_listener
+from minijax.profiler.events import register_event_time_span_listener as register_event_time_span_listener
+from minijax.profiler.events import register_scalar_listener as register_scalar_listener
+from minijax.profiler.events import unregister_event_duration_listener as unregister_event_duration_listener
+from minijax.profiler.events import unregister_event_listener as unregister_event_listener
+from minijax.profiler.events import unregister_event_time_span_listener as unregister_event_time_span_listener
+from minijax.profiler.events import unregister_scalar_listener as unregister_scalar_listener
