@@ -60,9 +60,9 @@ def answer(module, name):
         return _object_of(stand_ins()[whole])
     if is_module(whole):
         return import_module(whole)
-    if not is_public(module):
+    if f"mini{module}" not in sys.modules:
         raise AttributeError(why_not(whole))
-    return getattr(import_module(f"mini{module}"), name)
+    return getattr(sys.modules[f"mini{module}"], name)
 
 
 def _object_of(row):
@@ -183,8 +183,9 @@ class Finder(MetaPathFinder, Loader):
             module.__doc__, module.__file__ = source.__doc__, source.__file__
 
     def find_distributions(self, context=None):
-        wanted = getattr(context, "name", None)
-        return [Metadata(each) for each in PACKAGES if wanted in (None, each)]
+        name = getattr(context, "name", None)
+        wanted = PACKAGES if name is None else (name.lower(),)
+        return [Metadata(each) for each in PACKAGES if each in wanted]
 
 
 def install(version: str = VERSION) -> None:

@@ -13,7 +13,7 @@ from minijax.as_jax.aliases import VERSION, asked, missing
 DIFFERENCES = {
     "jax.export": "`export` writes text",
     "jax.pmap": "with an axis that an argument does not have is a `ValueError`",
-    "jax.profiler": "spans of Python and of programs, not of XLA",
+    "jax.profiler.trace": "sees no steps inside of compiled programs",
     "jax.numpy.unique": "with a `size` returns that many places",
     "jax.numpy.linalg.qr": "Signs and phases of the columns",
     "jax.numpy.linalg.svd": "Signs and phases of the columns",
