@@ -332,7 +332,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     a = as_arraylike("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(operator_index(each, "an axis") for each in axes)
     for step, place in _steps(shift, axes):
         move = _roll_by_bits if isinstance(step, Array) else _roll
