@@ -71,11 +71,6 @@ _FLAT_TREES = (
 _ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
 _NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
-_AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
-_NO_FOREIGN = (
-    "programs do not call XLA's foreign functions. minijax.pure_callback calls one of "
-    "Python's, such as one of ctypes, and minijax.extend.core.Primitive takes rules."
-)
 _NO_PROFILER = (
     "traces are files for a trace viewer, and nothing here reads or serves them. "
     "`minijax.jit(f).lower(x).compile().profile(x)` takes the time of each step of a "
@@ -91,8 +86,6 @@ ABSENT = {
     "minijax": {
         **_each("Ref ad empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
-        "ffi": _NO_FOREIGN,
-        "smap": _AUTOMATIC,
         "make_user_context": "caches have no keys of a user's own.",
     },
     "minijax.numpy": _each(
@@ -130,8 +123,6 @@ ABSENT = {
     },
     "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
     "minijax.custom_derivatives": {"remat_opt_p": _COMPOSED},
-    "minijax.sharding": _each("auto_axes explicit_axes", _AUTOMATIC),
-    "minijax.stages": {"CompilerOptions": _NO_XLA},
     "minijax.export": _each(
         """
         DisabledSafetyCheck SymbolicScope deserialize is_symbolic_dim

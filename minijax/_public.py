@@ -54,6 +54,7 @@ NAMES: dict[str, dict[str, str]] = {
             make_array_from_callback make_array_from_process_local_data
             make_array_from_single_device_arrays
         """,
+        "minijax.sharding.single_axis": "smap",
         "minijax.spmd.programs": "NamedSharding reshard set_mesh",
         "minijax.threads.environment": "print_environment_info",
     },
@@ -127,6 +128,9 @@ NAMES: dict[str, dict[str, str]] = {
             check_error checkify debug_check div_checks float_checks index_checks
             init_error nan_checks user_checks
         """,
+    },
+    "minijax.experimental.layout": {
+        "minijax.jitting.layouts": "AutoLayout Format Layout with_layout_constraint",
     },
     "minijax.experimental.mesh_utils": {
         "minijax.sharding.deprecated": "create_device_mesh create_hybrid_device_mesh",
@@ -245,6 +249,7 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.extend.source_info_util": {
         "minijax.compat.core": "current new_source_info register_exclusion summarize",
     },
+    "minijax.ffi": {},
     "minijax.flatten_util": {
         "minijax.pytrees.tree_operations": "ravel_pytree",
     },
@@ -374,6 +379,11 @@ NAMES: dict[str, dict[str, str]] = {
             tridiagonal_p tridiagonal_solve tridiagonal_solve_p
         """,
     },
+    "minijax.lib": {},
+    "minijax.memory": {
+        "minijax.memory.spaces": "MemorySpace Space",
+    },
+    "minijax.monitoring": {},
     "minijax.nn": {
         "minijax.nn.attention": "dot_product_attention scaled_matmul",
         "minijax.nn.functions": """
@@ -606,10 +616,13 @@ NAMES: dict[str, dict[str, str]] = {
             AbstractDevice AbstractMesh AxisType Mesh NamedSharding PartitionSpec
             get_abstract_mesh get_mesh set_mesh use_abstract_mesh
         """,
+        "minijax.sharding.single_axis": "auto_axes explicit_axes",
         "minijax.spmd.programs": "reshard",
     },
     "minijax.stages": {
-        "minijax.jitting.stages": "ArgInfo Compiled Lowered Traced Wrapped",
+        "minijax.jitting.stages": """
+            ArgInfo Compiled CompilerOptions Lowered Traced Wrapped
+        """,
     },
     "minijax.test_util": {
         "minijax.reverse_mode.derivative_checks": "check_grads check_jvp check_vjp",
@@ -634,6 +647,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.typing": {},
+    "minijax.version": {},
 }
 
 PUBLIC: dict[str, dict[str, str]] = {
