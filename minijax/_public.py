@@ -150,6 +150,11 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.experimental.shard_map": {
         "minijax.sharding.deprecated": "shard_map",
     },
+    "minijax.experimental.sparse": {
+        "minijax.experimental.sparse.coordinates": """
+            BCOO BCSR COO CSC CSR JAXSparse bcoo_fromdense bcoo_todense sparsify todense
+        """,
+    },
     "minijax.export": {
         "minijax.stablehlo.exported": "Exported default_export_platform export",
     },

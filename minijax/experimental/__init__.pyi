@@ -9,3 +9,4 @@ from minijax.experimental import multihost_utils as multihost_utils
 from minijax.experimental import ode as ode
 from minijax.experimental import pjit as pjit
 from minijax.experimental import shard_map as shard_map
+from minijax.experimental import sparse as sparse
