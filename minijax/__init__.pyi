@@ -17,10 +17,13 @@ from minijax import example_libraries as example_libraries
 from minijax import experimental as experimental
 from minijax import export as export
 from minijax import extend as extend
+from minijax import ffi as ffi
 from minijax import flatten_util as flatten_util
 from minijax import image as image
 from minijax import interpreters as interpreters
 from minijax import lax as lax
+from minijax import lib as lib
+from minijax import memory as memory
 from minijax import monitoring as monitoring
 from minijax import nn as nn
 from minijax import numpy as numpy
@@ -34,6 +37,7 @@ from minijax import test_util as test_util
 from minijax import tree as tree
 from minijax import tree_util as tree_util
 from minijax import typing as typing
+from minijax import version as version
 from minijax.arrays.array import typeof as typeof
 from minijax.arrays.config import allow_f16_reductions as allow_f16_reductions
 from minijax.arrays.config import array_garbage_collection_guard as array_garbage_collection_guard
@@ -123,6 +127,7 @@ from minijax.sharding.pmap import shard_map as shard_map
 from minijax.sharding.sharded_arrays import make_array_from_callback as make_array_from_callback
 from minijax.sharding.sharded_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from minijax.sharding.sharded_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
+from minijax.sharding.single_axis import smap as smap
 from minijax.spmd.programs import NamedSharding as NamedSharding
 from minijax.spmd.programs import reshard as reshard
 from minijax.spmd.programs import set_mesh as set_mesh

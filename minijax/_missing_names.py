@@ -69,13 +69,12 @@ _FLAT_TREES = (
     "minijax.jvp and minijax.linearize take trees."
 )
 _ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
+_ONE_SPARSE = (
+    "of sparse arrays there is BCOO, with its operators; grad takes its data, and "
+    "todense() serves the rest."
+)
 _NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
-_AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
-_NO_FOREIGN = (
-    "programs do not call XLA's foreign functions. minijax.pure_callback calls one of "
-    "Python's, such as one of ctypes, and minijax.extend.core.Primitive takes rules."
-)
 _NO_PROFILER = (
     "traces are files for a trace viewer, and nothing here reads or serves them. "
     "`minijax.jit(f).lower(x).compile().profile(x)` takes the time of each step of a "
@@ -91,8 +90,6 @@ ABSENT = {
     "minijax": {
         **_each("Ref ad empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
-        "ffi": _NO_FOREIGN,
-        "smap": _AUTOMATIC,
         "make_user_context": "caches have no keys of a user's own.",
     },
     "minijax.numpy": _each(
@@ -130,8 +127,21 @@ ABSENT = {
     },
     "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
     "minijax.custom_derivatives": {"remat_opt_p": _COMPOSED},
-    "minijax.sharding": _each("auto_axes explicit_axes", _AUTOMATIC),
-    "minijax.stages": {"CompilerOptions": _NO_XLA},
+    "minijax.experimental.sparse": _each(
+        """
+        CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
+        SparseTracer bcoo_broadcast_in_dim bcoo_concatenate bcoo_conv_general_dilated
+        bcoo_dot_general bcoo_dot_general_sampled bcoo_dynamic_slice bcoo_extract
+        bcoo_gather bcoo_multiply_dense bcoo_multiply_sparse bcoo_reduce_sum
+        bcoo_reshape bcoo_rev bcoo_slice bcoo_sort_indices bcoo_squeeze
+        bcoo_sum_duplicates bcoo_transpose bcoo_update_layout bcsr_broadcast_in_dim
+        bcsr_concatenate bcsr_dot_general bcsr_extract bcsr_fromdense
+        bcsr_sum_duplicates bcsr_todense coo_fromdense coo_matmat coo_matvec coo_todense
+        csr_fromdense csr_matmat csr_matvec csr_todense empty eye grad jacfwd jacobian
+        jacrev linalg random_bcoo value_and_grad
+        """,
+        _ONE_SPARSE,
+    ),
     "minijax.export": _each(
         """
         DisabledSafetyCheck SymbolicScope deserialize is_symbolic_dim

@@ -54,6 +54,7 @@ NAMES: dict[str, dict[str, str]] = {
             make_array_from_callback make_array_from_process_local_data
             make_array_from_single_device_arrays
         """,
+        "minijax.sharding.single_axis": "smap",
         "minijax.spmd.programs": "NamedSharding reshard set_mesh",
         "minijax.threads.environment": "print_environment_info",
     },
@@ -134,6 +135,9 @@ NAMES: dict[str, dict[str, str]] = {
             init_error nan_checks user_checks
         """,
     },
+    "minijax.experimental.layout": {
+        "minijax.jitting.layouts": "AutoLayout Format Layout with_layout_constraint",
+    },
     "minijax.experimental.mesh_utils": {
         "minijax.sharding.deprecated": "create_device_mesh create_hybrid_device_mesh",
     },
@@ -151,6 +155,11 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.experimental.shard_map": {
         "minijax.sharding.deprecated": "shard_map",
+    },
+    "minijax.experimental.sparse": {
+        "minijax.experimental.sparse.coordinates": """
+            BCOO BCSR COO CSC CSR JAXSparse bcoo_fromdense bcoo_todense sparsify todense
+        """,
     },
     "minijax.export": {
         "minijax.stablehlo.exported": "Exported default_export_platform export",
@@ -251,6 +260,7 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.extend.source_info_util": {
         "minijax.compat.core": "current new_source_info register_exclusion summarize",
     },
+    "minijax.ffi": {},
     "minijax.flatten_util": {
         "minijax.pytrees.tree_operations": "ravel_pytree",
     },
@@ -380,16 +390,11 @@ NAMES: dict[str, dict[str, str]] = {
             tridiagonal_p tridiagonal_solve tridiagonal_solve_p
         """,
     },
-    "minijax.monitoring": {
-        "minijax.profiler.events": """
-            COMPILED clear_event_listeners record_event record_event_duration_secs
-            record_event_time_span record_scalar register_event_duration_secs_listener
-            register_event_listener register_event_time_span_listener
-            register_scalar_listener unregister_event_duration_listener
-            unregister_event_listener unregister_event_time_span_listener
-            unregister_scalar_listener
-        """,
+    "minijax.lib": {},
+    "minijax.memory": {
+        "minijax.memory.spaces": "MemorySpace Space",
     },
+    "minijax.monitoring": {},
     "minijax.nn": {
         "minijax.nn.attention": "dot_product_attention scaled_matmul",
         "minijax.nn.functions": """
@@ -622,10 +627,13 @@ NAMES: dict[str, dict[str, str]] = {
             AbstractDevice AbstractMesh AxisType Mesh NamedSharding PartitionSpec
             get_abstract_mesh get_mesh set_mesh use_abstract_mesh
         """,
+        "minijax.sharding.single_axis": "auto_axes explicit_axes",
         "minijax.spmd.programs": "reshard",
     },
     "minijax.stages": {
-        "minijax.jitting.stages": "ArgInfo Compiled Lowered Traced Wrapped",
+        "minijax.jitting.stages": """
+            ArgInfo Compiled CompilerOptions Lowered Traced Wrapped
+        """,
     },
     "minijax.test_util": {
         "minijax.reverse_mode.derivative_checks": "check_grads check_jvp check_vjp",
@@ -650,6 +658,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.typing": {},
+    "minijax.version": {},
 }
 
 PUBLIC: dict[str, dict[str, str]] = {

@@ -354,7 +354,7 @@ def _refused(message):
 
 def non_integer_message(what, numbers):
     """Return the message for parameters that are not all known integers."""
-    parts = numbers if isinstance(numbers, (tuple, list)) else (numbers,)
+    parts = numbers if isinstance(numbers, Sequence) else (numbers,)
     told = {n.provenance(): None for n in parts if hasattr(n, "provenance")}
     first = (
         f"{what} must be 1D sequences of concrete values of integer type, got "

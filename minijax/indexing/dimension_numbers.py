@@ -141,13 +141,19 @@ def update_program(combine, dtype):
     return jaxpr
 
 
+def with_tuples(numbers):
+    """Return dimension numbers whose axes are tuples, also if some were ranges."""
+    known = isinstance(numbers, GatherDimensionNumbers | ScatterDimensionNumbers)
+    return type(numbers)(*map(tuple, numbers)) if known else numbers
+
+
 def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, consts=()):
     """Bind a scatter whose updates enter by a jaxpr of two scalars, or by None."""
     [result] = primitive.bind(
         operand,
         indices,
         updates,
-        dimension_numbers=numbers,
+        dimension_numbers=with_tuples(numbers),
         indices_are_sorted=bool(how.indices_are_sorted),
         mode=GatherScatterMode.from_any(how.mode),
         unique_indices=bool(how.unique_indices),

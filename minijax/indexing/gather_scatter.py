@@ -40,6 +40,7 @@ from minijax.indexing.dimension_numbers import (
     gather_shape_rule,
     scatter_shape_rule,
     scatter_with_combiner,
+    with_tuples,
 )
 from minijax.indexing.dynamic_slices import (
     computed_offsets,
@@ -229,7 +230,7 @@ def gather(
     [result] = gather_p.bind(
         operand,
         start_indices,
-        dimension_numbers=dimension_numbers,
+        dimension_numbers=with_tuples(dimension_numbers),
         slice_sizes=canonicalize_int_tuple(slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),

@@ -7,14 +7,13 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 # Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/18_llvm_rest.md: compile_context (3f8fecb4).
-# Amended in chapters/33_library_rest.md: make_executable (7145b3f7).
 
 import copy
 import operator
 import os
+import time
 from contextlib import nullcontext
 from itertools import repeat
-from time import perf_counter
 from typing import NamedTuple
 
 from minijax._registry import Registry
@@ -37,6 +36,7 @@ from minijax.diagnostics.tracebacks import source_line_readers
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, TraceProvenance, eval_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook, ShapeDtypeStruct, struct_of
+from minijax.monitoring import record_event_duration_secs
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import PyTreeDef, tree_map
 from minijax.rematerialization.caching import (
@@ -525,19 +525,8 @@ def run_program(closed, args, backend=None, name="program", placement=None):
     return compile_cached(closed, backend, name, placement=placement)(*args)
 
 
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _executables = weakref_cache()
-
-
-compile_listeners: list = []  # called with seconds and the name of a program
-
-
-def make_executable(backend, program, name, options):
-    """Ask a backend for the executable of a program, and tell how long that took."""
-    start = perf_counter()
-    made = backends[backend](program, name, **options)
-    for listener in compile_listeners:
-        listener(perf_counter() - start, name)
-    return made
 
 
 def compile_cached(closed, backend=None, name="program", donated=(), placement=None):
@@ -562,7 +551,10 @@ def compile_cached(closed, backend=None, name="program", donated=(), placement=N
         if (value := once.values.get(key)) is None:
             program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
-            value = make_executable(backend, program, name, options)
+            start = time.perf_counter()
+            value = backends[backend](program, name, **options)
+            taken = time.perf_counter() - start
+            record_event_duration_secs(COMPILE_EVENT, taken, fun_name=name)
             if hasattr(value, "placement"):
                 value.placement = placement
             once.insert(key, value)

@@ -619,3 +619,6 @@ class Compiled(Pruned):
                 f"{expected.update(weak_type=False)}, and called with "
                 f"{given.update(weak_type=False)}."
             )
+
+
+CompilerOptions = dict[str, str | bool]

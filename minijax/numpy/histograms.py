@@ -7,6 +7,7 @@ References: ``jax.numpy.union1d``, ``jax.numpy.intersect1d``, ``jax.numpy.histog
 # edit the chapter, not this file.
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -372,7 +373,7 @@ def histogramdd(
     """
     [z] = promote_dtypes_inexact(as_arraylike("histogramdd", sample))
     check_rank("histogramdd", 2, z)
-    alone = not isinstance(bins, (list, tuple)) and getattr(bins, "ndim", 0) == 0
+    alone = not isinstance(bins, Sequence) and getattr(bins, "ndim", 0) == 0
     bins = [bins] * z.shape[1] if alone else list(bins)
     ranges = [None] * z.shape[1] if range is None else list(range)
     for name, given in (("bins", bins), ("range", ranges)):

@@ -349,7 +349,7 @@ def pad(
 
 
 def _known_widths(given):
-    if isinstance(given, (tuple, list)):
+    if isinstance(given, Sequence):
         return [*map(_known_widths, given)]
     unknown = isinstance(given, Tracer) and concrete_or_none(given) is None
     return operator_index(given, "pad_width") if unknown else given

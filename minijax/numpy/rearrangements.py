@@ -242,13 +242,20 @@ def delete(
 
     Args:
       arr: an array.
-      obj: the places. While tracing, they are numbers and no tracers.
+      obj: the places. While tracing, they are numbers, and integers that are traced
+        only if they are distinct.
       axis: along which; by default all elements are one axis.
-      assume_unique_indices: makes no difference here.
+      assume_unique_indices: whether the caller promises that an array of integers
+        names no slice twice. Then the result has one slice less for each of them.
+
+    Raises:
+      ConcretizationTypeError: for traced places without that promise.
 
     Reference: ``jax.numpy.delete``.
     """
     arr, axis = _as_line("delete", arr, axis)
+    if assume_unique_indices and _is_integer_array(obj := promised(obj)):
+        return _without_distinct(arr, obj, axis)
     places, stays = _known_places("delete", obj), np.ones(arr.shape[axis], "bool")
     if np.ndim(places) == 0 and not isinstance(obj, slice):
         places = canonicalize_axis(places.item(), stays.size)
@@ -256,6 +263,26 @@ def delete(
         raise ValueError(f"delete takes integers, a slice or a mask, not {obj}.")
     stays[places] = False
     return _taken(arr, np.flatnonzero(stays), axis)
+
+
+def _is_integer_array(obj):
+    number = hasattr(obj, "dtype") and obj.dtype.kind in "iu"
+    return number and (obj.ndim > 0 or getattr(obj, "concrete", obj.item)() is None)
+
+
+def _without_distinct(arr, places, axis):
+    """Leave out slices at distinct places, of which only the number must be known."""
+    size, places = arr.shape[axis], astype(ravel(places), np.int32)
+    places = lax.clamp(0, places + size * (places < 0), size)
+    earlier = lax.lt(lax.expand_dims(places, [0]), lax.expand_dims(places, [1]))
+    before = places - _row_counts(earlier)  # how many that stay are before each
+    stays = np.arange(max(size - len(places), 0), dtype=np.int32)
+    left_out = lax.le(lax.expand_dims(before, [0]), lax.expand_dims(stays, [1]))
+    return arr[(slice(None),) * axis + (_row_counts(left_out) + stays,)]
+
+
+def _row_counts(true):
+    return lax.reduce_sum(astype(true, np.int32), axes=(1,))
 
 
 def insert(
@@ -332,7 +359,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     a = as_arraylike("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(operator_index(each, "an axis") for each in axes)
     for step, place in _steps(shift, axes):
         move = _roll_by_bits if isinstance(step, Array) else _roll

@@ -82,7 +82,7 @@ def canonical_axes(axis, ndim):
     """
     if axis is None:
         return tuple(range(ndim))
-    several = isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) == 1
+    several = isinstance(axis, Sequence) or getattr(axis, "ndim", 0) == 1
     given = tuple(axis) if several else (axis,)
     axes = tuple(canonical_axis(one, ndim) for one in given)
     if len(set(axes)) != len(axes):
@@ -211,7 +211,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     Reference: ``jax.numpy.expand_dims``.
     """
     a = as_arraylike("expand_dims", a)
-    new = len(axis) if isinstance(axis, (tuple, list)) else 1
+    new = len(axis) if isinstance(axis, Sequence) else 1
     return lax.expand_dims(a, canonical_axes(axis, a.ndim + new))
 
 

@@ -222,12 +222,12 @@ def tensordot(
 
 
 def _known_axes(given):
-    several = isinstance(given, (tuple, list))
+    several = isinstance(given, Sequence)
     return canonicalize_int_tuple(given) if several else given
 
 
 def _pairs(axes, a, b):
-    if isinstance(axes, (tuple, list)):
+    if isinstance(axes, Sequence):
         if len(axes) != 2:
             raise TypeError(f"tensordot axes are a number or a pair, not {axes!r}.")
         first, second = map(_known_axes, axes)

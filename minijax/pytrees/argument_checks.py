@@ -7,6 +7,7 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 # edit the chapter, not this file.
 
 import inspect
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
         positions are the same.
     """
     positions = []
-    for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
+    for argnum in argnums if isinstance(argnums, Sequence) else [argnums]:
         position = operator_index(argnum, f"argnums of {name}")
         if position >= num_args:
             raise error(

@@ -14,4 +14,6 @@ from minijax.sharding.named_sharding import get_abstract_mesh as get_abstract_me
 from minijax.sharding.named_sharding import get_mesh as get_mesh
 from minijax.sharding.named_sharding import set_mesh as set_mesh
 from minijax.sharding.named_sharding import use_abstract_mesh as use_abstract_mesh
+from minijax.sharding.single_axis import auto_axes as auto_axes
+from minijax.sharding.single_axis import explicit_axes as explicit_axes
 from minijax.spmd.programs import reshard as reshard

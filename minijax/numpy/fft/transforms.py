@@ -110,7 +110,7 @@ def _factor(kind, norm, size):
 
 
 def _along(name, kind, a, n, axis, norm):
-    if isinstance(axis, (tuple, list)):
+    if isinstance(axis, Sequence):
         raise ValueError(
             f"jax.numpy.fft.{name} does not support multiple axes. Please use "
             f"jax.numpy.fft.{name}n. Got axis = {axis}."
@@ -418,7 +418,7 @@ def irfft2(
 
 
 def _frequencies(name, first, stop, n, d, dtype, device):
-    if isinstance(d, (tuple, list)):
+    if isinstance(d, Sequence):
         raise ValueError(
             f"The d argument of jax.numpy.fft.{name} only takes a single value. Got "
             f"d = {d}."
@@ -492,7 +492,7 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 def _shifted(name, x, axes, amount):
     x = as_arraylike(f"fft.{name}", x)
     axes = range(x.ndim) if axes is None else axes
-    if not (isinstance(axes, (tuple, list, range)) or np.ndim(axes)):
+    if not (isinstance(axes, Sequence) or np.ndim(axes)):
         axes = [axes]
     axes = [operator_index(axis, "an axis") for axis in axes]
     return jnp.roll(x, [amount(dim_size_along(x, axis)) for axis in axes], axes)
