@@ -144,7 +144,7 @@ ABSENT = {
     "minijax.extend.core": {
         **_each("AbstractToken Token", _NO_TOKENS),
         **_each("CallPrimitive call_impl", "calls are primitives with a program."),
-        **_each("DebugInfo TraceTag", "messages are made of the lines of equations."),
+        "DebugInfo": "messages are made of the lines of equations.",
     },
     "minijax.extend.core.primitives": _each(
         """

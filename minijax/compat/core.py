@@ -389,6 +389,19 @@ def find_top_trace(_: Any) -> Trace:
     return current_trace()
 
 
+class TraceTag:
+    """What marks a transformation; one is equal to every other.
+
+    Reference: ``jax.extend.core.TraceTag``.
+    """
+
+    def __eq__(self, other):
+        return isinstance(other, TraceTag)
+
+    def __hash__(self):
+        return hash(TraceTag)
+
+
 class _OpaqueTraceState:
     """Which trace was current; equal to another if that is the same one."""
 

@@ -7,10 +7,9 @@ Each check raises a TypeError that names the leaf. The calls are instances of
 # Made from chapters/10_reverse_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
-
 import numpy as np
 
+from minijax._lazy import wraps
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import (
     dtype_name,
@@ -55,7 +54,7 @@ def named_after(what, fun, argnums):
     """Return a decorator that names a derived function after `fun`."""
 
     def decorate(derived):
-        derived = functools.wraps(fun)(derived)
+        derived = wraps(fun)(derived)
         name = getattr(fun, "__name__", repr(fun))
         derived.__doc__ = (
             f"{what} of {name} with respect to the arguments at {argnums}; takes what "
