@@ -226,7 +226,9 @@ def test_only_public_names_are_offered():
     assert below >= {"numpy", "lax", "tree_util", "errors", "core", "interpreters"}
     shared = {"custom_derivatives", "distributed", "nn", "numpy", "sharding"}
     assert not below & (floors - shared)
-    assert offered["minijax.interpreters"] == ["ad", "batching"]
+    assert offered["minijax.interpreters"] == [
+        "ad", "batching", "mlir", "partial_eval", "xla"
+    ]
     assert set(offered["minijax.numpy"]) == {*table["minijax.numpy"], "fft", "linalg"}
 
 
