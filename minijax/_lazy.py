@@ -3,6 +3,7 @@
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import functools
 import gc
 import os
 import re
@@ -10,7 +11,7 @@ import sys
 import threading
 import warnings
 from contextlib import suppress
-from functools import cache, update_wrapper, wraps
+from functools import WRAPPER_ASSIGNMENTS, cache, update_wrapper
 from importlib import import_module
 from types import FunctionType
 
@@ -76,7 +77,7 @@ _at_rest: list = []  # for each piece of such work: was the collector on?
 def without_gc(work):
     """Return a function like `work`, during which Python's collector waits."""
 
-    @wraps(work)
+    @functools.wraps(work)
     def at_rest(*args, **kwargs):
         was_on = gc.isenabled()
         try:
@@ -114,6 +115,14 @@ def _decorated(value, package, name):
     if own and value is not given and value.__module__ == given.__module__:
         value.__module__, value.__qualname__ = package, name  # where pickle finds it
     return value
+
+
+def wraps(function):
+    """Return `functools.wraps` for any callable: a name that is no text is left out."""
+    names = {"__name__", "__qualname__"}
+    given = {name for name in names if isinstance(getattr(function, name, None), str)}
+    taken = [part for part in WRAPPER_ASSIGNMENTS if part not in names - given]
+    return functools.wraps(function, taken)
 
 
 _called: dict = {}  # from a function and a name to its copy under that name

@@ -154,17 +154,43 @@ ABSENT = {
     "minijax.extend.core": {
         **_each("AbstractToken Token", _NO_TOKENS),
         **_each("CallPrimitive call_impl", "calls are primitives with a program."),
-        **_each("DebugInfo TraceTag", "messages are made of the lines of equations."),
+        "DebugInfo": "messages are made of the lines of equations.",
     },
     "minijax.extend.core.primitives": _each(
         """
-        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
-        create_token_p eq_to_p get_p igamma_grad_a_p igamma_p igammac_p le_to_p lt_to_p
-        polygamma_p ragged_all_to_all_p reduce_p regularized_incomplete_beta_p
-        rng_bit_generator_p rng_uniform_p select_and_gather_add_p
-        select_and_scatter_add_p select_and_scatter_p swap_p threefry2x32_p zeta_p
+        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p create_token_p eq_to_p
+        get_p igamma_grad_a_p igamma_p igammac_p le_to_p lt_to_p polygamma_p
+        ragged_all_to_all_p reduce_p regularized_incomplete_beta_p rng_bit_generator_p
+        rng_uniform_p select_and_gather_add_p select_and_scatter_add_p
+        select_and_scatter_p swap_p threefry2x32_p zeta_p
         """,
         _COMPOSED,
+    ),
+    "minijax.interpreters.partial_eval": {
+        **_each("Val annotations", "it is typing.Any, or a word of from __future__."),
+        **_each(
+            """
+            custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule
+            dce_jaxpr_consts dce_rules partial_eval_jaxpr_custom_rules
+            """,
+            "rules of this kind are minijax.extend.rules, in a form of their own.",
+        ),
+    },
+    "minijax.interpreters.xla": {"Backend": "use minijax.extend.backend."},
+    "minijax.interpreters.mlir": _each(
+        """
+        AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters
+        LoweringResult LoweringRule Mesh MeshAxisName RECV_FROM_HOST_TYPE
+        SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState ShardingContext Token
+        TokenSet Value aval_to_ir_type aval_to_ir_types core_call_lowering
+        dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types
+        flatten_ir_values i32_attr i64_attr ir ir_attribute ir_constant ir_constants
+        ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun
+        lower_jaxpr_to_module lowerable_effects make_ir_context merge_mlir_modules
+        module_to_bytecode module_to_string register_constant_handler shape_tensor
+        token_type unflatten_ir_values_like_types
+        """,
+        "lowerings work on tracers here, and no library of MLIR is needed.",
     ),
     "minijax.interpreters.ad": {
         "annotations": "it is a word of from __future__.",

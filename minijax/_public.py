@@ -182,9 +182,9 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.extend.core": {
         "minijax.compat.core": """
-            DropVar Effect Effects InconclusiveDimensionOperation Primitive array_types
-            concrete_or_error find_top_trace gensym get_opaque_trace_state mapped_aval
-            new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE
+            DropVar Effect Effects InconclusiveDimensionOperation Primitive TraceTag
+            array_types concrete_or_error find_top_trace gensym get_opaque_trace_state
+            mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE
             primal_dtype_to_tangent_dtype set_current_trace take_current_trace
             unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE
             unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE
@@ -199,19 +199,20 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.compat.core": """
             abs_p acos_p acosh_p add_jaxvals_p add_p all_gather_p all_to_all_p and_p
             argmax_p argmin_p asin_p asinh_p atan2_p atan_p atanh_p axis_index_p
-            bitcast_convert_type_p broadcast_in_dim_p cbrt_p ceil_p clamp_p clz_p
-            complex_p concatenate_p conj_p convert_element_type_p copy_p cos_p cosh_p
-            cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p custom_jvp_call_p
-            custom_lin_p custom_vjp_call_p digamma_p div_p dot_general_p eq_p erf_inv_p
-            erf_p erfc_p exp2_p exp_p expm1_p floor_p ge_p gt_p imag_p integer_pow_p
-            iota_p is_finite_p jit_p le_p lgamma_p linear_solve_p log1p_p log_p
-            logistic_p lt_p max_p min_p mul_p name_p ne_p neg_p nextafter_p not_p or_p
-            pad_p pmax_p pmin_p population_count_p pow_p ppermute_p psum_p real_p
-            reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_precision_p
-            reduce_prod_p reduce_sum_p reduce_xor_p rem_p remat_p reshape_p rev_p
-            round_p rsqrt_p select_n_p shift_left_p shift_right_arithmetic_p
-            shift_right_logical_p sign_p sin_p sinh_p slice_p sqrt_p square_p squeeze_p
-            stop_gradient_p sub_p tan_p tanh_p transpose_p xor_p
+            bitcast_convert_type_p broadcast_in_dim_p call_p cbrt_p ceil_p clamp_p
+            closed_call_p clz_p complex_p concatenate_p conj_p convert_element_type_p
+            copy_p cos_p cosh_p cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p
+            custom_jvp_call_p custom_lin_p custom_vjp_call_p digamma_p div_p
+            dot_general_p eq_p erf_inv_p erf_p erfc_p exp2_p exp_p expm1_p floor_p ge_p
+            gt_p imag_p integer_pow_p iota_p is_finite_p jit_p le_p lgamma_p
+            linear_solve_p log1p_p log_p logistic_p lt_p max_p min_p mul_p name_p ne_p
+            neg_p nextafter_p not_p or_p pad_p pmax_p pmin_p population_count_p pow_p
+            ppermute_p psum_p real_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p
+            reduce_precision_p reduce_prod_p reduce_sum_p reduce_xor_p rem_p remat_p
+            reshape_p rev_p round_p rsqrt_p select_n_p shift_left_p
+            shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p slice_p
+            sqrt_p square_p squeeze_p stop_gradient_p sub_p tan_p tanh_p transpose_p
+            xor_p
         """,
         "minijax.compat.library_primitives": """
             cholesky_p conv_general_dilated_p device_put_p dynamic_slice_p
@@ -270,6 +271,9 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.interpreters": {},
     "minijax.interpreters.ad": {},
     "minijax.interpreters.batching": {},
+    "minijax.interpreters.mlir": {},
+    "minijax.interpreters.partial_eval": {},
+    "minijax.interpreters.xla": {},
     "minijax.lax": {
         "minijax.arrays.numerics": "AccuracyMode Tolerance broadcast_shapes",
         "minijax.batching.collectives": """

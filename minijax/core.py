@@ -17,6 +17,8 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__
 #   (6a1a3087).
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
+# Amended in chapters/07_jaxprs_rest.md: Primitive.multiple_results,
+#   Primitive.call_primitive, Primitive.get_bind_params (61f8d986).
 
 from minijax._lazy import namespace
 from minijax._registry import Operators, Registry
@@ -55,6 +57,9 @@ tracer_methods = MethodTable()
 class Primitive:
     """An operation known by its name; what it does stands in the rule tables."""
 
+    multiple_results = True  # whether `bind` returns a list
+    call_primitive = False  # whether JAX counts it among its calls
+
     def __init__(self, name):
         self.name = name
 
@@ -73,6 +78,10 @@ class Primitive:
         if type(results) is not list:
             raise TypeError(f"A rule of '{self}' returned {results!r}, not a list.")
         return results
+
+    def get_bind_params(self, params):
+        """Return the keyword arguments of `bind` for the parameters of an equation."""
+        return params
 
 
 class RuleTable(Registry):

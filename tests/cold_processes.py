@@ -29,7 +29,8 @@ DOORS = """
     minijax.stages minijax.errors minijax.experimental minijax.extend.core
     minijax.flatten_util minijax.test_util minijax.pytrees.api_util
     minijax.numpy.linalg minijax.interpreters minijax.interpreters.ad
-    minijax.interpreters.batching minijax.core minijax.jaxprs.jaxpr
+    minijax.interpreters.batching minijax.interpreters.partial_eval
+    minijax.interpreters.mlir minijax.interpreters.xla minijax.core minijax.jaxprs.jaxpr
     minijax.arrays.array minijax.arrays.dtypes minijax.arrays.devices
     minijax.jitting.api minijax.scans.scan minijax.cpu_backend.backend
 """.split()

@@ -23,6 +23,7 @@ MODULES = [
     example_libraries.stax example_libraries.optimizers test_util core api_util
     extend.core extend.core.primitives extend.linear_util extend.backend extend.random
     extend.source_info_util interpreters.ad interpreters.batching
+    interpreters.mlir interpreters.partial_eval interpreters.xla
     """.split(),
     *[
         f"scipy.stats.{name}"

@@ -23,7 +23,8 @@ DOORS = frozenset(
     extend/linear_util extend/random extend/source_info_util flatten_util distributed
     experimental/multihost_utils experimental/checkify experimental/ode
     experimental/mesh_utils experimental/pjit experimental/shard_map
-    image interpreters interpreters/ad interpreters/batching lax lax/linalg nn
+    image interpreters interpreters/ad interpreters/batching interpreters/mlir
+    interpreters/partial_eval interpreters/xla lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
     scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate

@@ -22,6 +22,7 @@ from minijax.arrays.dtypes import (
     dtype_name,
     numpy_dtype_of,
     short_dtype_name,
+    tangent_dtype_of_primal,
 )
 from minijax.core import Array, tracer_methods
 from minijax.errors import out_of_memory_error
@@ -109,13 +110,23 @@ class AbstractValue:
 
     Args:
       shape, dtype, weak_type: of an abstract value.
+      sharding, memory_space: accepted, since JAX's types have them; a type here says
+        nothing of the place of an array, and reading them gives None.
       manual_axis_type: a `ManualAxisType`, for programs on many devices.
     """
 
     __slots__ = ("dtype", "manual_axis_type", "shape", "weak_type")
+    sharding = memory_space = None
 
     def __init__(
-        self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
+        self,
+        shape,
+        dtype,
+        weak_type=False,
+        *,
+        sharding=None,
+        manual_axis_type=NO_MANUAL_AXES,
+        memory_space=None,
     ):
         self.shape, self.dtype = tuple(shape), numpy_dtype_of(dtype)
         self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
@@ -136,7 +147,15 @@ class AbstractValue:
         kind: type = type(self)
         return partial(kind, manual_axis_type=axes), tuple(parts)
 
-    def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
+    def update(
+        self,
+        shape=None,
+        dtype=None,
+        weak_type=None,
+        sharding=None,
+        manual_axis_type=None,
+        memory_space=None,
+    ):
         """Return a copy with some of its parts replaced."""
         kind: type = type(self)
         axes = self.manual_axis_type if manual_axis_type is None else manual_axis_type
@@ -146,6 +165,10 @@ class AbstractValue:
             self.weak_type if weak_type is None else weak_type,
             manual_axis_type=axes,
         )
+
+    def to_tangent_aval(self):
+        """Return the type of tangents: floats have their own, the rest float0."""
+        return self.update(dtype=tangent_dtype_of_primal(self.dtype))
 
     def str_short(self, short_dtypes=True, mesh_axis_types=False):
         """Return the spelling of jaxprs, such as ``f32[3,4]``, or ``float32[3,4]``."""

@@ -132,7 +132,8 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
 
 def device_get_leaf(x: Any) -> Any:
     """Return an array as a read-only NumPy array; anything else as it is."""
-    return np.asarray(x) if isinstance(x, Array) else x
+    has_numbers = isinstance(x, Array) and not isinstance(x, Tracer)
+    return np.asarray(x) if has_numbers else x
 
 
 def block_until_ready(x: Any) -> Any:

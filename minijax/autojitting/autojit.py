@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import wraps
 from itertools import count
 from sys import getrefcount
 from threading import get_ident
@@ -19,6 +18,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from minijax import lax
+from minijax._lazy import wraps
 from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl, typeof
 from minijax.arrays.devices import default_placement
 from minijax.arrays.dtypes import config

@@ -17,10 +17,10 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 from minijax import lax
+from minijax._lazy import wraps
 from minijax.arrays.array import shape_rules, typeof
 from minijax.arrays.transfer import device_put_p
 from minijax.batching.axes import (

@@ -10,6 +10,7 @@ References: ``jax.extend.core.Primitive``, ``jax.core``, ``jax.extend.core``,
 
 import functools
 import weakref
+from collections.abc import MutableMapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -169,6 +170,15 @@ from minijax.rematerialization.remat import remat_p as remat_p
 
 # Primitives as users of JAX define them.
 
+# The names of those of the package whose rules return lists in JAX.
+_SEVERAL_RESULTS = frozenset(
+    """
+    call closed_call cond custom_jvp_call custom_lin custom_vjp_call dce_sink device_put
+    eig eigh hessenberg jit lu optimization_barrier pure_callback qr reduce_window
+    remat2 custom_linear_solve scan schur sort svd top_k tridiagonal while
+    """.split()
+)
+
 
 class Primitive:
     """An operation that a user adds, under the names that JAX has for it.
@@ -178,14 +188,25 @@ class Primitive:
 
     Attributes:
       multiple_results: whether it returns a list; otherwise, one array.
+      call_primitive: whether it calls a program in its parameter ``call_jaxpr``.
       inner: the `minijax.core.Primitive`, under which it stands in rule tables and
         equations. Both are one key: a table finds a rule under either.
     """
 
-    multiple_results = False
+    multiple_results = call_primitive = False
 
     def __init__(self, name):
         self.name, self.inner = name, core.Primitive(name)
+
+    @classmethod
+    def around(cls, primitive):
+        """Return a primitive of the package as JAX has it; a user's own as it is."""
+        if isinstance(primitive, cls):
+            return primitive
+        found = cls.__new__(cls)
+        found.name, found.inner = primitive.name, primitive
+        found.multiple_results = primitive.name in _SEVERAL_RESULTS
+        return found
 
     def __repr__(self):
         return self.name
@@ -206,7 +227,21 @@ class Primitive:
 
     def listed(self, result):
         """Return the list of results, for what a rule of a user returns."""
-        return list(result) if self.multiple_results else [result]
+        if self.multiple_results or isinstance(result, list):  # as `bind` of ours does
+            return list(result)
+        return [result]
+
+    def get_bind_params(self, params):
+        """Return the keyword arguments of `bind` for the parameters of an equation."""
+        return params
+
+    def impl(self, *args, **params):
+        """Return what the evaluation returns, now, whatever trace is current."""
+        return self.pick(impl_rules[self.inner](*args, **params))
+
+    def abstract_eval(self, *avals, **params):
+        """Return the types of the results for those of the operands."""
+        return self.pick(shape_rules[self.inner](*avals, **params))
 
     def def_impl(self, impl):
         """Set the evaluation: a function from arrays to an array, or to a list."""
@@ -225,6 +260,51 @@ class Primitive:
 
         shape_rules[self.inner] = rule
         return shape
+
+
+class RuleView(MutableMapping):
+    """A table of rules as a dictionary from primitives to rules in JAX's form.
+
+    Args:
+      table: a `RuleTable`.
+    """
+
+    def __init__(self, table):
+        self.table, self.given = table, {}
+
+    def to_table(self, primitive, rule):
+        """Return a rule of the table for one in JAX's form."""
+        raise NotImplementedError
+
+    def from_table(self, primitive, rule):
+        """Return a rule in JAX's form for one of the table."""
+        raise NotImplementedError
+
+    def __setitem__(self, primitive, rule):
+        form = Primitive.around(primitive)
+        made = self.to_table(form, rule)
+        self.table[form.inner], self.given[form.inner] = made, (rule, made)
+
+    def __getitem__(self, primitive):
+        form = Primitive.around(primitive)
+        if form.inner not in self.table:
+            raise KeyError(primitive)
+        found = self.table[form.inner]
+        rule, made = self.given.get(form.inner, (None, None))
+        return rule if made is found else self.from_table(form, found)
+
+    def __delitem__(self, primitive):
+        del self.table[primitive]
+        self.given.pop(primitive, None)
+
+    def __contains__(self, primitive):
+        return primitive in self.table
+
+    def __iter__(self):
+        return iter(self.table)
+
+    def __len__(self):
+        return len(self.table)
 
 
 # What ``jax.core`` has besides traces and tracers.
@@ -307,6 +387,19 @@ def find_top_trace(_: Any) -> Trace:
     Reference: ``jax.extend.core.find_top_trace``.
     """
     return current_trace()
+
+
+class TraceTag:
+    """What marks a transformation; one is equal to every other.
+
+    Reference: ``jax.extend.core.TraceTag``.
+    """
+
+    def __eq__(self, other):
+        return isinstance(other, TraceTag)
+
+    def __hash__(self):
+        return hash(TraceTag)
 
 
 class _OpaqueTraceState:
@@ -549,6 +642,20 @@ def itemsize_bits(dtype: Any) -> int:
     if known_dtypes.dtype_kind(np.dtype(dtype)) not in _SCALARS:
         raise ValueError(f"unexpected input: {dtype=}")
     return np.dtype(dtype).itemsize * 8
+
+
+class _Inlined(core.Primitive):
+    """A call of a function that is done at once, in whatever trace is current."""
+
+    call_primitive = True
+
+    def bind(self, *args, subfuns, **params):
+        """Return the list of results of the one function in `subfuns`."""
+        [fun] = subfuns
+        return list(fun.call_wrapped(*args))
+
+
+call_p, closed_call_p = _Inlined("call"), _Inlined("closed_call")
 
 
 # Primitives of arithmetic, arrays, calls and collectives.

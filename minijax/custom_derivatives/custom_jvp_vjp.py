@@ -32,6 +32,7 @@ from minijax.custom_derivatives.flat_functions import (
     instantiate_for_rule,
     raise_closed_over,
     raise_if_tracers,
+    rule_operands,
     type_of_tangent,
     zero_to_none,
 )
@@ -158,9 +159,9 @@ def def_call_primitive(name):
 custom_jvp_call_p = def_call_primitive("custom_jvp_call")
 
 
-def _jvp(primals, tangents, jvp, num_consts, **params):
+def _jvp(primals, tangents, jvp, call_jaxpr, num_consts, **params):
     raise_closed_over("jvp", tangents[:num_consts])
-    return jvp(primals[num_consts:], tangents[num_consts:])
+    return jvp(rule_operands(call_jaxpr, primals[num_consts:]), tangents[num_consts:])
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
@@ -298,7 +299,8 @@ custom_lin_p = Primitive("custom_lin")
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
     """Run the forward rule, and promise the backward rule to the tape."""
     raise_closed_over("vjp", tangents[:num_consts])
-    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    primals = rule_operands(params["call_jaxpr"], primals[num_consts:])
+    tangents = tangents[num_consts:]
     in_zeros = tuple([tangent is None for tangent in tangents])
     outs, residuals = fwd(primals, in_zeros)
     values, res_tree = tree_flatten(residuals)

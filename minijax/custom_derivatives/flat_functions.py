@@ -14,7 +14,7 @@ import inspect
 from typing import Any
 
 from minijax.arrays.array import ShapedArray, typeof
-from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype_of_primal
+from minijax.arrays.dtypes import float0, is_inexact
 from minijax.batching.vmap import batch_dim_to_front, batch_flat_fun
 from minijax.core import Tracer
 from minijax.diagnostics.tracebacks import api_boundary
@@ -377,6 +377,12 @@ def callee_as_fun(call_jaxpr):
     return jaxpr_as_fun(call_jaxpr) if written else call_jaxpr
 
 
+def rule_operands(call_jaxpr, operands):
+    """Return the operands of a call as its rules get them: a program has arrays."""
+    written = isinstance(call_jaxpr, ClosedJaxpr)
+    return list(map(as_array, operands)) if written else operands
+
+
 def batched_call_rule(primitive, axis, args, dims, call_jaxpr, num_consts, **params):
     """Bind a call for all examples: what is called and its rules are mapped.
 
@@ -428,9 +434,7 @@ class SymbolicZero:
     @staticmethod
     def from_primal_value(val):
         """Return the zero tangent of a primal."""
-        aval = typeof(val)
-        dtype = tangent_dtype_of_primal(aval.dtype)
-        return SymbolicZero(ShapedArray(aval.shape, dtype, aval.weak_type))
+        return SymbolicZero(typeof(val).to_tangent_aval())
 
     def __repr__(self):
         return f"SymbolicZero({self.aval})"
@@ -469,17 +473,20 @@ def _value(leaf):
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Return the zero tangent of a value, as an array or as a `SymbolicZero`.
+    """Return the zero tangents of a tree, as arrays or as `SymbolicZero`.
+
+    Args:
+      val: a tree of arrays and numbers.
+      symbolic_zeros: whether to write no zeros out.
+
+    Raises:
+      TypeError: for a leaf that is neither.
 
     Reference: ``jax.custom_derivatives.zero_from_primal``.
     """
-    aval = typeof(val)
-    return instantiate_for_rule(None, aval, symbolic_zeros)
-
-
-def to_tangent_aval(aval):
-    """Return the abstract value of the tangents of a primal."""
-    return aval.update(dtype=tangent_dtype_of_primal(aval.dtype))
+    return tree_map(
+        lambda x: instantiate_for_rule(None, typeof(x), symbolic_zeros), val
+    )
 
 
 def instantiate_for_rule(tangent, aval, symbolic):
@@ -492,7 +499,7 @@ def instantiate_for_rule(tangent, aval, symbolic):
     """
     if tangent is not None:
         return as_array(tangent)
-    return SymbolicZero(to_tangent_aval(aval)) if symbolic else zeros_of_tangent(aval)
+    return SymbolicZero(aval.to_tangent_aval()) if symbolic else zeros_of_tangent(aval)
 
 
 def zero_to_none(tangent):
@@ -636,7 +643,7 @@ def check_tangents(primals, tangents):
     wrong = [
         (aval_text(primal), aval_text(wanted), aval_text(given))
         for primal, given in zip(primals, tangents)
-        if not same_types(wanted := to_tangent_aval(primal), given)
+        if not same_types(wanted := primal.to_tangent_aval(), given)
     ]
     if wrong:
         raise TypeError(

@@ -38,7 +38,6 @@ from minijax.custom_derivatives.flat_functions import (
     flatten_call,
     fun_name_of,
     raise_not_array,
-    to_tangent_aval,
     unpack_pair,
 )
 from minijax.diagnostics.tracebacks import api_boundary
@@ -100,7 +99,7 @@ def write_rule(rule, out):
       out: a tree of arrays.
     """
     leaves, function = flatten_call("custom_gradient", rule, (out,), ())
-    avals = [to_tangent_aval(typeof(leaf)) for leaf in leaves]
+    avals = [typeof(leaf).to_tangent_aval() for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(function, avals)
     return Partial(TracedRule(jaxpr, function.out_tree), consts)
 

@@ -1,4 +1,7 @@
-"""Rules of primitives, under the names that JAX has for them: `ad`, `batching`.
+"""Rules of primitives, under the names that JAX has for them.
+
+`ad` has derivatives, `batching` batches, `mlir` lowerings, and `xla` evaluation;
+`partial_eval` splits programs.
 
 Reference: ``jax.interpreters``.
 """

@@ -7,6 +7,7 @@ Reference: ``jax.interpreters.ad``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules, typeof
+from minijax.compat.core import Primitive, RuleView
 from minijax.forward_mode.jvp import JVPTrace as JVPTrace
 from minijax.forward_mode.jvp import JVPTracer as JVPTracer
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp, partial_derivatives_rule
@@ -47,60 +48,77 @@ def _none_if_zero(x):
 
 
 def _zero_if_none(x, like):
-    return Zero(typeof(like)) if x is None else x
+    return Zero(typeof(like).to_tangent_aval()) if x is None else x
 
 
-class _JVPs(dict):
+class _JVPs(RuleView):
     """From primitives to rules ``rule(primals, tangents, **params)``."""
 
-    def __setitem__(self, primitive, rule):
+    def to_table(self, primitive, rule):
         def listed(primals, tangents, **params):
-            tangents = list(map(_zero_if_none, tangents, primals))
-            out, tangent = rule(primals, tangents, **params)
+            tangents = tuple(map(_zero_if_none, tangents, primals))
+            out, tangent = rule(tuple(primals), tangents, **params)
             moves = map(_none_if_zero, primitive.listed(tangent))
             return primitive.listed(out), list(moves)
 
-        super().__setitem__(primitive, rule)
-        jvp_rules[primitive.inner] = listed
+        return listed
+
+    def from_table(self, primitive, rule):
+        def picked(primals, tangents, **params):
+            moves = list(map(_none_if_zero, tangents))
+            outs, moves = rule(list(primals), moves, **params)
+            moves = list(map(_zero_if_none, moves, outs))
+            return primitive.pick(outs), primitive.pick(moves)
+
+        return picked
 
 
-class _Transposes(dict):
+class _Transposes(RuleView):
     """From primitives to rules ``rule(cotangent, *operands, **params)``."""
 
-    def __setitem__(self, primitive, rule):
+    def to_table(self, primitive, rule):
         def listed(cts, *operands, **params):
             avals = shape_rules[primitive.inner](*map(typeof, operands), **params)
             cts = [Zero(a) if ct is None else ct for ct, a in zip(cts, avals)]
             arrived = rule(primitive.pick(cts), *operands, **params)
             return list(map(_none_if_zero, arrived))
 
-        super().__setitem__(primitive, rule)
-        transpose_rules[primitive.inner] = listed
+        return listed
+
+    def from_table(self, primitive, rule):
+        def picked(ct, *operands, **params):
+            cts = list(map(_none_if_zero, primitive.listed(ct)))
+            return rule(cts, *operands, **params)
+
+        return picked
 
 
-primitive_jvps, primitive_transposes = _JVPs(), _Transposes()
+primitive_jvps, primitive_transposes = _JVPs(jvp_rules), _Transposes(transpose_rules)
 
 
 def defjvp(primitive, *partials):
     """Set the jvp rule by one function ``(tangent, *primals)`` for each operand."""
+    inner = Primitive.around(primitive).inner
 
     def without_result(partial):
         return lambda t, out, *primals, **params: partial(t, *primals, **params)
 
     rules = [partial and without_result(partial) for partial in partials]
     rules = [partial or (lambda *args, **params: None) for partial in rules]
-    jvp_rules[primitive.inner] = partial_derivatives_rule(primitive.inner, *rules)
+    jvp_rules[inner] = partial_derivatives_rule(inner, *rules)
 
 
 def defjvp2(primitive, *partials):
     """Set the jvp rule by functions ``(tangent, result, *primals)``, or None."""
+    inner = Primitive.around(primitive).inner
     rules = [partial or (lambda *args, **params: None) for partial in partials]
-    jvp_rules[primitive.inner] = partial_derivatives_rule(primitive.inner, *rules)
+    jvp_rules[inner] = partial_derivatives_rule(inner, *rules)
 
 
 def deflinear2(primitive, transpose_rule):
     """Make a primitive linear in all its operands, and set its transpose rule."""
-    jvp_rules[primitive.inner] = linear_jvp(primitive.inner)
+    inner = Primitive.around(primitive).inner
+    jvp_rules[inner] = linear_jvp(inner)
     primitive_transposes[primitive] = transpose_rule
 
 
@@ -118,6 +136,8 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
         operand, and of the second one; that operand is an `UndefinedPrimal`.
     """
 
+    bind = Primitive.around(primitive).bind
+
     def transpose(ct, x, y, **params):
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
@@ -125,17 +145,17 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
 
     defjvp(
         primitive,
-        lambda t, x, y, **params: primitive.bind(t, y, **params),
-        lambda t, x, y, **params: primitive.bind(x, t, **params),
+        lambda t, x, y, **params: bind(t, y, **params),
+        lambda t, x, y, **params: bind(x, t, **params),
     )
     primitive_transposes[primitive] = transpose
 
 
 def get_primitive_transpose(primitive):
-    """Return the transpose rule that a user has set.
+    """Return the transpose rule of a primitive.
 
     Raises:
-      NotImplementedError: if none has been.
+      NotImplementedError: if there is none.
     """
     if primitive not in primitive_transposes:
         raise NotImplementedError(

@@ -8,57 +8,92 @@ Reference: ``jax.interpreters.batching``.
 
 from minijax.arrays.array import typeof
 from minijax.batching.vmap import (
+    MappedAxis,
     broadcast_batch_dim,
     move_one_axis,
     vectorized_rule,
     vmap_rules,
 )
+from minijax.compat.core import Primitive, RuleView
 
 
-class _FancyBatchers(dict):
+class _FancyBatchers(RuleView):
     """From primitives to rules ``rule(axis, operands, dims, **params)``.
 
     The axis is a `MappedAxis`, with a `name` and a `size`.
     """
 
-    def __setitem__(self, primitive, rule):
+    def to_table(self, primitive, rule):
         def listed(axis, args, dims, **params):
-            out, dim = rule(axis, args, dims, **params)
-            return primitive.listed(out), primitive.listed(dim)
+            out, dim = rule(axis, tuple(args), tuple(dims), **params)
+            return primitive.listed(out), _dims_listed(primitive, dim)
 
-        super().__setitem__(primitive, rule)
-        vmap_rules[primitive.inner] = listed
+        return listed
+
+    def from_table(self, primitive, rule):
+        def picked(axis, args, dims, **params):
+            outs, dims = rule(axis, list(args), list(dims), **params)
+            return primitive.pick(outs), primitive.pick(dims)
+
+        return picked
+
+
+def _dims_listed(primitive, dim):
+    return list(dim) if isinstance(dim, tuple | list) else primitive.listed(dim)
 
 
 class _Batchers(_FancyBatchers):
     """From primitives to rules ``rule(operands, dims, **params)``."""
 
-    def __setitem__(self, primitive, rule):
-        super().__setitem__(
-            primitive, lambda axis, args, dims, **params: rule(args, dims, **params)
-        )
-        dict.__setitem__(self, primitive, rule)
+    def to_table(self, primitive, rule):
+        def with_axis(axis, args, dims, **params):
+            if all(dim is None for dim in dims):
+                outs = primitive.inner.bind(*args, **params)
+                return primitive.pick(outs), [None] * len(outs)
+            return rule(args, dims, **params)
+
+        return super().to_table(primitive, with_axis)
+
+    def from_table(self, primitive, rule):
+        picked = super().from_table(primitive, rule)
+
+        def without_axis(args, dims, **params):
+            pairs = zip(args, dims)
+            size = next(typeof(x).shape[dim] for x, dim in pairs if dim is not None)
+            return picked(MappedAxis(None, size), args, dims, **params)
+
+        return without_axis
 
 
 class _AxisBatchers(_FancyBatchers):
     """From primitives to rules ``rule(size, name, kind, operands, dims, **params)``."""
 
-    def __setitem__(self, primitive, rule):
-        super().__setitem__(
-            primitive,
-            lambda axis, *args, **params: rule(
-                axis.size, axis.name, None, *args, **params
-            ),
-        )
+    def to_table(self, primitive, rule):
+        def with_axis(axis, *args, **params):
+            return rule(axis.size, axis.name, None, *args, **params)
+
+        return super().to_table(primitive, with_axis)
+
+    def from_table(self, primitive, rule):
+        picked = super().from_table(primitive, rule)
+
+        def with_size(size, name, kind, args, dims, **params):
+            return picked(MappedAxis(name, size), args, dims, **params)
+
+        return with_size
 
 
-primitive_batchers, fancy_primitive_batchers = _Batchers(), _FancyBatchers()
-axis_primitive_batchers = _AxisBatchers()
+primitive_batchers, fancy_primitive_batchers = (
+    _Batchers(vmap_rules),
+    _FancyBatchers(vmap_rules),
+)
+axis_primitive_batchers = _AxisBatchers(vmap_rules)
 
 
 def defvectorized(primitive):
     """Set the rule of a primitive that acts on each element by itself."""
-    vmap_rules[primitive.inner] = vectorized_rule(primitive.inner)
+    inner = Primitive.around(primitive).inner
+    vmap_rules[inner] = vectorized_rule(inner)
 
 
 def defbroadcasting(primitive):
@@ -69,11 +104,13 @@ def defbroadcasting(primitive):
 def defreducer(primitive):
     """Set the rule of a primitive that folds the axes of its parameter `axes`."""
 
+    bind = Primitive.around(primitive).bind
+
     def rule(args, dims, axes, **params):
         [x], [dim] = args, dims
         axes = tuple([axis + (axis >= dim) for axis in axes])
         kept = [axis for axis in range(typeof(x).ndim) if axis not in axes]
-        return primitive.bind(x, axes=axes, **params), kept.index(dim)
+        return bind(x, axes=axes, **params), kept.index(dim)
 
     primitive_batchers[primitive] = rule
 

@@ -22,12 +22,13 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
+from minijax._lazy import wraps
 from minijax._registry import Registry
 from minijax.arrays.array import ShapedArray, as_array_impl, convert_literal, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES

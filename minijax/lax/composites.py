@@ -6,7 +6,6 @@ References: ``jax.lax``, ``jax.named_scope``, ``jax.named_call``, ``jax.fwd_and_
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax._lazy import wraps
 from minijax.arrays.array import typeof
 from minijax.arrays.devices import default_backend
 from minijax.arrays.numerics import (
@@ -311,7 +311,7 @@ def composite(
 
     Reference: ``jax.lax.composite``.
     """
-    return functools.wraps(decomposition)(
+    return wraps(decomposition)(
         lambda *args, **kwargs: decomposition(*args, **kwargs)
     )
 
@@ -346,7 +346,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
-    return functools.wraps(fun)(lambda *args, **kwargs: fun(*args, **kwargs))
+    return wraps(fun)(lambda *args, **kwargs: fun(*args, **kwargs))
 
 
 def fwd_and_bwd(

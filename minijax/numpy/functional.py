@@ -7,7 +7,6 @@ References: ``jax.numpy.vectorize``, ``jax.numpy.apply_along_axis``,
 # Made from chapters/15_branches_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import lax
+from minijax._lazy import wraps
 from minijax.arrays.config import check_rank_promotion
 from minijax.arrays.numerics import canonicalize_axis
 from minijax.batching.vmap import vmap
@@ -156,7 +156,7 @@ def vectorize(
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     context = f"on vectorized function with {excluded=} and {signature=}"
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         fixed = {i for i, x in enumerate(args) if i in excluded or x is None}
         moving = [x for i, x in enumerate(args) if i not in fixed]

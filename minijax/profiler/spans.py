@@ -6,7 +6,6 @@ Reference: ``jax.profiler``; *Trace Event Format*, the Chromium project.
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
 import gzip
 import json
 import os
@@ -19,6 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from minijax._lazy import wraps
 from minijax.context_values import CallbackContext, context_variable
 from minijax.core import EvalTrace, bind_listeners
 
@@ -264,7 +264,7 @@ def annotate_function(
     """
     name = name or getattr(func, "__qualname__", None) or func.__name__
 
-    @functools.wraps(func)
+    @wraps(func)
     def wrapper(*args, **kwargs):
         with TraceAnnotation(name, **decorator_kwargs):
             return func(*args, **kwargs)

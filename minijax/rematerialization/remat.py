@@ -7,10 +7,10 @@ of ``jit_p`` in ``jax._src.pjit``.
 # Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minijax._lazy import wraps
 from minijax.arrays.array import shape_rules
 from minijax.batching.vmap import higher_order_primitives, vmap_rules
 from minijax.core import Primitive, RuleTable, impl_rules, set_current_trace
@@ -255,7 +255,7 @@ def checkpoint(
     names = static_argnames
     names = {names} if isinstance(names, str) else {*names}
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def fun_remat(*args, **kwargs):
         call, statics = flatten_traced_args(fun, args, kwargs, static_argnums, names)
         jaxpr, consts, out_tree = closed_jaxpr_of_call(call, statics)

@@ -7,11 +7,9 @@ Each check raises a TypeError that names the leaf. The calls are instances of
 # Made from chapters/10_reverse_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-import functools
-from collections.abc import Sequence
-
 import numpy as np
 
+from minijax._lazy import wraps
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import (
     dtype_name,
@@ -37,7 +35,7 @@ def one_like(x):
 def tree_per_argnum(call, argnums, leaves):
     """Return one tree like the argument, or a tuple of them if `argnums` is one."""
     trees = call.args_tree.unflatten(leaves)
-    return trees if isinstance(argnums, Sequence) else trees[0]
+    return trees if isinstance(argnums, (tuple, list)) else trees[0]
 
 
 def flatten_diff_args(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
@@ -56,7 +54,7 @@ def named_after(what, fun, argnums):
     """Return a decorator that names a derived function after `fun`."""
 
     def decorate(derived):
-        derived = functools.wraps(fun)(derived)
+        derived = wraps(fun)(derived)
         name = getattr(fun, "__name__", repr(fun))
         derived.__doc__ = (
             f"{what} of {name} with respect to the arguments at {argnums}; takes what "

@@ -8,13 +8,14 @@ References: ``jax.shard_map``, ``jax.pmap``, the keys of JAX's compilation cache
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence, Set
-from functools import partial, wraps
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import lax
+from minijax._lazy import wraps
 from minijax.arrays.array import ArrayImpl, shape_rules, typeof
 from minijax.arrays.devices import NO_MANUAL_AXES
 from minijax.arrays.transfer import local_devices

@@ -227,7 +227,9 @@ def test_only_public_names_are_offered():
     shared = {"as_jax", "custom_derivatives", "distributed"}
     shared |= {"nn", "numpy", "sharding"}
     assert not below & (floors - shared)
-    assert offered["minijax.interpreters"] == ["ad", "batching"]
+    assert offered["minijax.interpreters"] == [
+        "ad", "batching", "mlir", "partial_eval", "xla"
+    ]
     assert set(offered["minijax.numpy"]) == {*table["minijax.numpy"], "fft", "linalg"}
 
 

@@ -20,9 +20,11 @@ from minijax.compat.core import atanh_p as atanh_p
 from minijax.compat.core import axis_index_p as axis_index_p
 from minijax.compat.core import bitcast_convert_type_p as bitcast_convert_type_p
 from minijax.compat.core import broadcast_in_dim_p as broadcast_in_dim_p
+from minijax.compat.core import call_p as call_p
 from minijax.compat.core import cbrt_p as cbrt_p
 from minijax.compat.core import ceil_p as ceil_p
 from minijax.compat.core import clamp_p as clamp_p
+from minijax.compat.core import closed_call_p as closed_call_p
 from minijax.compat.core import clz_p as clz_p
 from minijax.compat.core import complex_p as complex_p
 from minijax.compat.core import concatenate_p as concatenate_p
