@@ -29,7 +29,7 @@ DOORS = frozenset(
     scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate
     scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
     scipy/spatial scipy/spatial/transform
-    profiler sharding stages test_util tree tree_util typing
+    profiler ref sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

@@ -6,6 +6,10 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
+#   JitFunction._prepare, JitFunction.__call__ (88f21735).
+# Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
+#   (680f530c).
 # Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
 import gc
@@ -47,7 +51,7 @@ from minijax.errors import (
     format_for_user,
     raise_if_out_of_memory,
 )
-from minijax.jaxprs.jaxpr import abstractify, eval_shape_rules
+from minijax.jaxprs.jaxpr import JaxprTrace, abstractify, eval_shape_rules
 from minijax.jaxprs.types import Hook
 from minijax.jitting.arguments import (
     ArgSelection,
@@ -84,8 +88,13 @@ from minijax.jitting.stages import (
     check_compiler_options,
     float0_to_numpy,
 )
-from minijax.pytrees.api_util import FlatCall, argument_names
-from minijax.pytrees.argument_checks import check_callable
+from minijax.pytrees.api_util import FlatCall, Loan, argument_names, returning_refs
+from minijax.pytrees.argument_checks import (
+    check_callable,
+    read_refs,
+    refs_in,
+    write_refs,
+)
 from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import (
@@ -193,6 +202,10 @@ def call_context():
     return context
 
 
+def _write_and_build(refs, build, outs):
+    return build(write_refs(refs, outs))
+
+
 class CacheEntry:
     """A program, and all that a call of it needs.
 
@@ -213,13 +226,17 @@ class CacheEntry:
         self.empty = any(aval.dtype == float0 for aval in program.closed.out_avals)
         alone = program.out_tree.kind is None and not self.empty
         self._build = itemgetter(0) if alone else self._unflatten
+        self.refs = refs_in(program.captured)
+        if self.refs:
+            self._build = partial(_write_and_build, self.refs, self._build)
 
     def _unflatten(self, outs):
         return self.program.out_tree.unflatten(map(float0_to_numpy, outs))
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
-        operands = self.program.captured + leaves
+        captured = self.program.captured
+        operands = (read_refs(captured) if self.refs else captured) + leaves
         if not isinstance(current_trace(), EvalTrace):
             return self._build(jit_p.bind(*operands, **self.params))
         if self.placement is None:
@@ -371,6 +388,27 @@ def _may_be_kept(fun):
     return True
 
 
+def _runs_or_is_written():
+    """Return whether a call runs or is written down, and is not transformed."""
+    return isinstance(current_trace(), (EvalTrace, JaxprTrace))
+
+
+_twins: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def _call_with_refs(function, args, kwargs):
+    """Call a jitted function some of whose arguments are references."""
+    if not _runs_or_is_written():
+        return function._fun(*args, **kwargs)
+    if function not in _twins:
+        options = function._options
+        if options.out_shardings is not UNSPECIFIED:
+            results = options.out_shardings, UNSPECIFIED
+            options = options._replace(out_shardings=results)
+        _twins[function] = type(function)(returning_refs(function._fun), options)
+    return Loan("jit", function._fun, args, kwargs).call(_twins[function])
+
+
 class JitFunction(Inspectable):
     """A function that is written down once for each kind of arguments.
 
@@ -393,11 +431,15 @@ class JitFunction(Inspectable):
             varying, statics = self._options.sort(args, kwargs)
             leaves, structure = take_apart(*varying)
             avals = self._avals(leaves, args, kwargs)
+            if avals is None:
+                return _call_with_refs(self, args, kwargs)
             places = placements_of_leaves(leaves, context.placement)
             key = structure, avals, statics, context, places
             prepared = self._lane.values.get(key)
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
+            if prepared.refs and not _runs_or_is_written():
+                return self._fun(*args, **kwargs)
             return self._run(prepared, leaves, args, kwargs)
         except Exception as error:
             format_for_user(error)
@@ -410,12 +452,15 @@ class JitFunction(Inspectable):
         return self if instance is None else MethodType(self, instance)
 
     def _avals(self, leaves, args, kwargs):
+        """Return the types of leaves; None if there are references among them."""
         try:
             return tuple([
                 leaf.aval if type(leaf) is ArrayImpl else typeof(leaf)
                 for leaf in leaves
             ])  # fmt: skip
         except (TypeError, ValueError):
+            if refs_in(leaves):
+                return None
             self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
             raise
 
@@ -429,9 +474,7 @@ class JitFunction(Inspectable):
         program = trace_call(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        params |= self._options.params | call_sharding_params(
-            self._options, call, program
-        )
+        params |= self._options.params | call_sharding_params(self._options, call, program)
         given = donated
         if any(donated):
             params["donated_invars"] = donated
@@ -440,7 +483,8 @@ class JitFunction(Inspectable):
                 warn_unusable_donations(program.closed, donated, given)
         prepared = CacheEntry(program, params, given)
         if isinstance(current_trace(), EvalTrace):
-            prepared.resolve_placement(program.captured + call.leaves, call.names())
+            operands = read_refs(program.captured) + call.leaves
+            prepared.resolve_placement(operands, call.names())
         if not program.captured:
             self._lane.put(key, prepared)
         return prepared

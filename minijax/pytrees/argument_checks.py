@@ -5,8 +5,10 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (ac146291).
 
 import inspect
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -79,6 +81,47 @@ def positional_names(fun, count):
     return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
 
 
+# The references for which stand-ins are in use, while a transformed function runs.
+lent_refs: ContextVar = ContextVar("lent_refs", default=())
+
+
+class MutableReference:
+    """A leaf that holds an array and may come to hold another; see `new_ref`."""
+
+    __slots__ = ()
+
+    def read(self):
+        """Return the array that it holds here."""
+        raise NotImplementedError(f"{type(self).__name__} has no read")
+
+    def write(self, value):
+        """Let it hold another array from here on."""
+        raise NotImplementedError(f"{type(self).__name__} has no write")
+
+
+def is_ref(x):
+    """Return whether `x` is a reference to an array."""
+    return isinstance(x, MutableReference)
+
+
+def refs_in(values):
+    """Return the references among values, a list."""
+    return [x for x in values if isinstance(x, MutableReference)]
+
+
+def read_refs(values):
+    """Return values, with the array that it holds in place of each reference."""
+    return [x.read() if isinstance(x, MutableReference) else x for x in values]
+
+
+def write_refs(refs, outs):
+    """Write the last results of a program to references, and return the others."""
+    count = len(outs) - len(refs)
+    for ref, final in zip(refs, outs[count:]):
+        ref.write(final)
+    return outs[:count]
+
+
 class CallChecks:
     """What is refused at the entrance and at the exit of a call, and in which words.
 
@@ -97,6 +140,13 @@ class CallChecks:
             ) from None
 
     def _check_output(self, out, i):
+        if is_ref(out):
+            raise ValueError(
+                f"The function {self.fun_name} traced for {self.name} returned a mutable "
+                f"array reference, {out!r}, at result{self.out_name(i)}, but references "
+                "cannot be returned. Return what it holds, ref[...], or pass the reference "
+                "as an argument and write to it."
+            )
         try:
             typeof(out)
         except (TypeError, ValueError) as error:
