@@ -6,8 +6,9 @@ References: ``jax.lax.stop_gradient``, ``custom_jvp_call_p``, ``custom_vjp_call_
 
 # Made from chapters/11_own_rules.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: FwdRule.__call__ (4fa9fdf9).
-# Amended in chapters/28_indexing_rest.md: custom_vjp.__call__ (e149141e).
+# Amended in chapters/28_indexing_rest.md: FwdRule.__call__ (3d442abe).
+# Amended in chapters/28_indexing_rest.md: BwdRule.__call__ (61ac2cf6).
+# Amended in chapters/28_indexing_rest.md: custom_vjp.__call__ (1f2ad791).
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -26,14 +27,17 @@ from minijax.custom_derivatives.flat_functions import (
     batched_call_rule,
     callee_as_fun,
     check_pair,
+    check_residual_refs,
     check_result,
     check_structures,
     check_tangents,
     checked_cotangents,
     fun_name_of,
+    hold_refs,
     instantiate_for_rule,
     raise_closed_over,
     raise_if_tracers,
+    release_refs,
     type_of_tangent,
     zero_to_none,
 )
@@ -45,8 +49,8 @@ from minijax.forward_mode.jvp import (
 )
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, trace_to_jaxpr
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
-from minijax.pytrees.argument_checks import is_ref, refs_in
-from minijax.pytrees.registry import register_pytree_node
+from minijax.pytrees.api_util import check_aliases
+from minijax.pytrees.argument_checks import refs_in
 from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
@@ -361,38 +365,6 @@ def _write_lin(eqn, writing):
 pp_eqn_rules[custom_lin_p] = _write_lin
 
 
-class Held:
-    """A reference as a part of a tree that has no leaves.
-
-    Args:
-      ref: the reference.
-    """
-
-    __slots__ = ("ref",)
-
-    def __init__(self, ref):
-        self.ref = ref
-
-
-register_pytree_node(Held, lambda held: ((), held.ref), lambda ref, _: ref)
-
-
-def _hold_refs(tree):
-    return tree_map(lambda x: Held(x) if is_ref(x) else x, tree)
-
-
-def _check_residual_refs(rule, residuals):
-    """Raise if a residual is a reference that the forward rule was not given."""
-    in_tree = rule.function.in_tree
-    given = refs_in(tree_leaves(in_tree.unflatten(range(in_tree.num_leaves))))
-    if strange := [x for x in refs_in(tree_leaves(residuals)) if x not in given]:
-        raise ValueError(
-            f"custom_vjp fwd function {rule.name} returned the mutable array reference "
-            f"{strange[0]!r} among its residuals, which is none of its arguments. Pass "
-            "the reference as an argument."
-        )
-
-
 class FwdRule(FlatRule):
     """A user's forward rule, as a function of flat lists.
 
@@ -413,9 +385,9 @@ class FwdRule(FlatRule):
             primals = [CustomVJPPrimal(x, not zero) for x, zero in pairs]
         pair = self.function.apply(self.rule, primals)
         out, residuals = check_pair("vjp", self.name, self.function, pair)
-        _check_residual_refs(self, residuals)
+        check_residual_refs(self.name, self.function, residuals)
         outs = check_result("vjp", self.name, self.function, out)
-        return outs, _hold_refs(residuals)
+        return outs, hold_refs(residuals)
 
     def batch_dims(self, dims, primals, in_zeros):
         """The flags are the same for all examples."""
@@ -441,8 +413,8 @@ class BwdRule(FlatRule):
         function, symbolic = self.function, self.symbolic_zeros
         pairs = zip(cts, function.out_avals)
         given = [instantiate_for_rule(ct, aval, symbolic) for ct, aval in pairs]
-        found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
-        return checked_cotangents(function, found)
+        outer = release_refs(residuals), function.out_tree.unflatten(given)
+        return checked_cotangents(function, function.ask(self.rule, *outer))
 
     def batch_dims(self, dims, *trees):
         """What forward rule and caller hand over has the axis in front."""
@@ -508,11 +480,13 @@ class custom_vjp(CustomRuleFunction):
         if self.fwd is None or self.bwd is None:
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
-        fixed = self.nondiff_argnums
-        held = [x if i in fixed else _hold_refs(x) for i, x in enumerate(args)]
-        for ref in refs_in(tree_leaves(args)):
-            ref.read()
-        leaves, function = self.flatten_call(held)
+        if refs := refs_in(tree_leaves(args)):
+            check_aliases("custom_vjp", self.fun, args, {})
+            for ref in refs:  # whoever writes this down has captured it
+                ref.read()
+            fixed = self.nondiff_argnums
+            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
+        leaves, function = self.flatten_call(args)
         raise_if_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)

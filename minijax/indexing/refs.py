@@ -231,7 +231,7 @@ def _holder(ref):
 
 _NOT_THREADED = (
     "The reference {!r} is used in a program that cannot carry its array in and out: "
-    "the function of a checkpoint, of a shard_map or pmap, or a rule of a derivative "
+    "the function of a shard_map, a pmap or a custom rule, or a rule of a derivative "
     "inside of a scan or a branch. Pass what it holds as an argument, ref[...], and "
     "return what it is to hold."
 )

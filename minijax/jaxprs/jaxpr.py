@@ -18,7 +18,8 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
 # Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
 #   JaxprTrace.to_jaxpr, trace_to_jaxpr, _stage (3e096b86).
-# Amended in chapters/28_indexing_rest.md: abstractify (a8aaad3a).
+# Amended in chapters/28_indexing_rest.md: abstractify, _flat_call, eval_shape
+#   (00cedaa5).
 # Amended in chapters/36_replicas_ground.md: abstractify (11b79ed5).
 # Amended in chapters/36_replicas.md: EquationTrace.fit,
 #   EquationTrace.process_primitive, JaxprTrace.__init__ (88292979).
@@ -56,7 +57,7 @@ from minijax.jaxprs.types import (
     infer_out_avals,
     struct_of,
 )
-from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.api_util import FlatCall, Loan, holds_refs, returning_refs
 from minijax.pytrees.argument_checks import (
     check_callable,
     is_ref,
@@ -503,6 +504,9 @@ def _flat_call(name, fun, args, kwargs, static_argnums):
                 "instead of a list, or do not make this argument static."
             ) from error
     varying = tuple(i for i in range(len(args)) if i not in static)
+    if holds_refs(([args[i] for i in varying], kwargs)):
+        loan = Loan(name, fun, args, kwargs)
+        fun, args, kwargs = returning_refs(fun), loan.args, loan.kwargs
     return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
 
 
@@ -589,13 +593,16 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
       fun: function on pytrees of arrays.
       *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`, and so may
-        leaves of its result.
+        leaves of its result. References stay as they are.
 
     Returns:
       The result of `fun` with a `ShapeDtypeStruct` in place of each array.
 
     Reference: ``jax.eval_shape``.
     """
+    if holds_refs((args, kwargs)):
+        loan = Loan("eval_shape", fun, args, kwargs)
+        return eval_shape(returning_refs(fun), *loan.args, **loan.kwargs)[0]
     for kind in type(fun).__mro__:
         if kind in eval_shape_rules:
             return eval_shape_rules[kind](fun, *args, **kwargs)

@@ -12,7 +12,7 @@ References: ``jax.api_util``, ``jax.jvp``.
 # Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
 #   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
 #   FlatCall._split_aux, jvp (df7d6b9d).
-# Amended in chapters/28_indexing_rest.md: jvp (3aab8778).
+# Amended in chapters/28_indexing_rest.md: jvp (95c7e09c).
 
 from collections.abc import Callable
 from functools import wraps
@@ -281,7 +281,7 @@ class Loan:
         leaves, tree = tree_flatten((args, kwargs or {}))
         flags = [is_ref(x) for x in leaves] if flags is None else flags
         self.refs = [x for x, flag in zip(leaves, flags) if flag]
-        _check_aliases(name, fun, args, kwargs or {}, leaves)
+        check_aliases(name, fun, args, kwargs or {})
         pairs = zip(leaves, flags)
         lent = [Lent(x.read(), type(x)) if flag else x for x, flag in pairs]
         self.args, self.kwargs = tree.unflatten(lent)
@@ -303,9 +303,10 @@ def holds_refs(tree):
     return bool(refs_in(tree_leaves(tree)))
 
 
-def _check_aliases(name, fun, args, kwargs, leaves):
-    first = {}
-    for i, leaf in enumerate(leaves):
+def check_aliases(name, fun, args, kwargs):
+    """Raise if a reference is there twice among the arguments of a call."""
+    first: dict = {}
+    for i, leaf in enumerate(tree_leaves((args, kwargs))):
         if is_ref(leaf) and first.setdefault(leaf, i) != i:
             labels = argument_names(fun, args, kwargs)
             raise ValueError(
