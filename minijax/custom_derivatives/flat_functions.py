@@ -8,7 +8,7 @@ References: ``resolve_kwargs``, ``argnums_partial`` in ``jax._src.api_util``,
 # Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: FlatFunction.apply, raise_not_array
-#   (41f75b5a).
+#   (5d1e08a0).
 
 import dataclasses
 import functools
@@ -114,6 +114,12 @@ class Held:
 
 
 register_pytree_node(Held, lambda held: ((), held.ref), lambda ref, _: Held(ref))
+
+
+def holds(in_tree):
+    """Return whether a structure has `Held` references in it."""
+    tree = in_tree.unflatten(range(in_tree.num_leaves))
+    return any(map(_is_held, tree_leaves(tree, is_leaf=_is_held)))
 
 
 def hold_refs(tree):

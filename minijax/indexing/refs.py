@@ -10,13 +10,14 @@ References: ``jax.new_ref``, ``jax.ref``; ``jax._src.state.discharge``.
 # Made from chapters/28_indexing_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from minijax import lax
 from minijax.arrays.array import aval_rules, typeof
 from minijax.batching.vmap import BatchTrace
 from minijax.core import Array, EvalTrace, Tracer, current_trace
+from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient
 from minijax.errors import UnexpectedTracerError
 from minijax.jaxprs.jaxpr import JaxprTracer, eval_shape
 from minijax.lax.arithmetic import astype
@@ -242,13 +243,13 @@ def _check_escape(ref, value, inside):
     if any(isinstance(trace, BatchTrace) for trace in inside):
         raise ValueError(
             "performing a set/swap operation under vmap on an unbatched array reference "
-            f"of type {ref._type()}: all examples would write to one place. Move the "
+            f"of type {ref.str_short()}: all examples would write to one place. Move the "
             "array reference to be an argument to the vmapped function?"
         )
     if isinstance(value, Tracer) and value._trace in inside:
         raise ValueError(
             "performing a set/swap operation with a differentiated value on a "
-            f"non-differentiated array reference of type {ref._type()}. Move the array "
+            f"non-differentiated array reference of type {ref.str_short()}. Move the array "
             "reference to be an argument of the differentiated function? Or write "
             "stop_gradient of the value."
         )
@@ -262,15 +263,16 @@ class Ref(Indexed, MutableReference):
     Args:
       value: the array that it holds first.
       lent: whether it stands for a reference of a caller.
+      kind: as in `new_ref`.
 
     Reference: ``jax.Ref``.
     """
 
-    __slots__ = ("__weakref__", "_aval", "_lent", "_trace", "_value")
+    __slots__ = ("__weakref__", "_aval", "_kind", "_lent", "_trace", "_value")
 
-    def __init__(self, value, lent=False):
-        self._trace, self._value, self._lent = current_trace(), value, lent
-        self._aval = typeof(value)
+    def __init__(self, value, lent=False, kind=None):
+        self._trace, self._value, self._aval = current_trace(), value, typeof(value)
+        self._lent, self._kind = lent, kind
 
     shape = property(lambda self: self._aval.shape)
     dtype = property(lambda self: self._aval.dtype)
@@ -292,15 +294,16 @@ class Ref(Indexed, MutableReference):
 
     def write(self, value):
         """Let it hold another array from here on."""
-        self._check_present()
+        if value is self.read():
+            return
         trace, inside = _holder(self)
+        value = value if self._kind is None else stop_gradient(value)
         _check_escape(self, value, inside)
         value = astype(value, self.dtype, self._aval.weak_type)
         if _same_place(trace, self._trace):
             self._value = value
         else:
-            self._state(trace)
-            trace.constants.states[self] = value
+            trace.constants.states[self] = value  # which has read it: it has an input
 
     def _state(self, trace):
         """Return what it holds in a program, which gets it as an input."""
@@ -311,15 +314,13 @@ class Ref(Indexed, MutableReference):
 
     def _check_present(self):
         if self._value is None:
-            raise ValueError(f"The reference {self._type()} was freed or frozen.")
-        if any(ref is self for ref in lent_refs.get()):
-            raise ValueError(
-                f"A mutable array reference of type {self._type()} was both closed over "
-                "and passed as an argument of a transformed function. Use one name of "
-                "it inside: the argument."
-            )
+            raise ValueError(f"The reference {self.str_short()} was freed or frozen.")
+        for loan in lent_refs.get():
+            if any(ref is self for ref in loan.refs):
+                loan.refuse_closure(self)
 
-    def _type(self):
+    def str_short(self):
+        """Return its type in short."""
         return f"Ref{{{self._aval.str_short()}}}"
 
     def __len__(self):
@@ -329,11 +330,11 @@ class Ref(Indexed, MutableReference):
 
     def __repr__(self):
         if self._value is None or isinstance(self._value, Tracer):
-            return self._type()
+            return self.str_short()
         return repr(self._value).replace("Array", "Ref", 1)
 
     def __reduce__(self):
-        return new_ref, (self.read(),)
+        return partial(new_ref, kind=self._kind), (self.read(),)
 
 
 def _refuse_as_array(ref):
@@ -351,7 +352,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
     Args:
       init_val: an array or a number.
       memory_space: accepted for compatibility; there is one.
-      kind: None, or ``"no_grad_no_remat"``, which promises what is so anyway.
+      kind: None, or ``"no_grad_no_remat"``: what is written to it has no derivative.
 
     Raises:
       TypeError: if `init_val` is no array or number.
@@ -363,7 +364,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
         raise ValueError(f"new_ref: kind is None or 'no_grad_no_remat', not {kind!r}.")
     if is_ref(init_val):
         raise TypeError("new_ref: there are no references to references; pass ref[...].")
-    return Ref(as_array(init_val))
+    return Ref(as_array(init_val), kind=kind)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:

@@ -7,9 +7,10 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
-#   JitFunction._prepare, JitFunction.__call__ (88f21735).
+#   JitFunction._prepare (41448ed7).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
-#   (680f530c).
+#   (b7d31bf4).
+# Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (850bd2d3).
 # Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
 import gc
@@ -45,6 +46,8 @@ from minijax.core import (
     check_leaked_tracers,
     current_trace,
 )
+from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp_call_p
+from minijax.custom_derivatives.flat_functions import holds
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import (
     UnexpectedTracerError,
@@ -52,6 +55,7 @@ from minijax.errors import (
     raise_if_out_of_memory,
 )
 from minijax.jaxprs.jaxpr import JaxprTrace, abstractify, eval_shape_rules
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook
 from minijax.jitting.arguments import (
     ArgSelection,
@@ -89,12 +93,7 @@ from minijax.jitting.stages import (
     float0_to_numpy,
 )
 from minijax.pytrees.api_util import FlatCall, Loan, argument_names, returning_refs
-from minijax.pytrees.argument_checks import (
-    check_callable,
-    read_refs,
-    refs_in,
-    write_refs,
-)
+from minijax.pytrees.argument_checks import check_callable, read_refs, refs_in
 from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import (
@@ -202,8 +201,20 @@ def call_context():
     return context
 
 
-def _write_and_build(refs, build, outs):
-    return build(write_refs(refs, outs))
+def _writing(program, build):
+    """Return what builds a result, after it has written what a program changed."""
+    refs, count = refs_in(program.captured), program.out_tree.num_leaves
+    inputs = dict(zip(map(id, program.captured), program.closed.invars))
+    pairs = zip(refs, program.closed.outvars[count:])
+    changed = [inputs[id(ref)] is not final for ref, final in pairs]
+
+    def write_and_build(outs):
+        for ref, final, new in zip(refs, outs[count:], changed):
+            if new:
+                ref.write(final)
+        return build(outs[:count])
+
+    return write_and_build
 
 
 class CacheEntry:
@@ -228,7 +239,7 @@ class CacheEntry:
         self._build = itemgetter(0) if alone else self._unflatten
         self.refs = refs_in(program.captured)
         if self.refs:
-            self._build = partial(_write_and_build, self.refs, self._build)
+            self._build = _writing(program, self._build)
 
     def _unflatten(self, outs):
         return self.program.out_tree.unflatten(map(float0_to_numpy, outs))
@@ -388,12 +399,12 @@ def _may_be_kept(fun):
     return True
 
 
+_twins: WeakKeyDictionary = WeakKeyDictionary()
+
+
 def _runs_or_is_written():
     """Return whether a call runs or is written down, and is not transformed."""
     return isinstance(current_trace(), (EvalTrace, JaxprTrace))
-
-
-_twins: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def _call_with_refs(function, args, kwargs):
@@ -407,6 +418,20 @@ def _call_with_refs(function, args, kwargs):
             options = options._replace(out_shardings=results)
         _twins[function] = type(function)(returning_refs(function._fun), options)
     return Loan("jit", function._fun, args, kwargs).call(_twins[function])
+
+
+def _rules_hold_refs(jaxpr):
+    """Return whether backward rules of a program may write to references."""
+    return any(
+        (eqn.primitive is custom_vjp_call_p and _holds(eqn.params["bwd"]))
+        or any(map(_rules_hold_refs, jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _holds(rule):
+    function = getattr(rule, "function", None)  # one that is mapped has none
+    return function is not None and holds(function.in_tree)
 
 
 class JitFunction(Inspectable):
@@ -439,7 +464,8 @@ class JitFunction(Inspectable):
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
             if prepared.refs and not _runs_or_is_written():
-                return self._fun(*args, **kwargs)
+                if _rules_hold_refs(prepared.program.closed):
+                    return self._fun(*args, **kwargs)
             return self._run(prepared, leaves, args, kwargs)
         except Exception as error:
             format_for_user(error)

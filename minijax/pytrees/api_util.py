@@ -12,7 +12,7 @@ References: ``jax.api_util``, ``jax.jvp``.
 # Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
 #   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
 #   FlatCall._split_aux, jvp (df7d6b9d).
-# Amended in chapters/28_indexing_rest.md: jvp (95c7e09c).
+# Amended in chapters/28_indexing_rest.md: jvp (abfeef79).
 
 from collections.abc import Callable
 from functools import wraps
@@ -285,10 +285,22 @@ class Loan:
         pairs = zip(leaves, flags)
         lent = [Lent(x.read(), type(x)) if flag else x for x, flag in pairs]
         self.args, self.kwargs = tree.unflatten(lent)
+        self._call = name, fun, args, kwargs or {}
+
+    def refuse_closure(self, ref):
+        """Raise, since one of the references is used as well as its stand-in."""
+        name, fun, args, kwargs = self._call
+        labels = argument_names(fun, args, kwargs)
+        place = [x is ref for x in tree_leaves((args, kwargs))].index(True)
+        raise ValueError(
+            f"when tracing {getattr(fun, '__name__', fun)} for {name}, a mutable array "
+            f"reference of type {ref.str_short()} was both closed over and passed as "
+            f"the argument {labels[place]}. Use the argument alone."
+        )
 
     def call(self, function):
         """Return the result of a function that `returning_refs` made, and write."""
-        token = lent_refs.set((*lent_refs.get(), *self.refs))
+        token = lent_refs.set((*lent_refs.get(), self))
         try:
             result, finals = function(*self.args, **self.kwargs)
         finally:
@@ -311,9 +323,9 @@ def check_aliases(name, fun, args, kwargs):
             labels = argument_names(fun, args, kwargs)
             raise ValueError(
                 "only one reference to a mutable array may be passed as an argument to "
-                f"a function, but in the call of {getattr(fun, '__name__', fun)} for "
-                f"{name} the mutable array reference {leaf!r} appeared at both "
-                f"{labels[first[leaf]]} and {labels[i]}."
+                f"a function, but when tracing {getattr(fun, '__name__', fun)} for "
+                f"{name} the mutable array reference of type {leaf.str_short()} "
+                f"appeared at both {labels[first[leaf]]} and {labels[i]}."
             )
 
 

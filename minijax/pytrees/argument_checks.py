@@ -5,7 +5,7 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (ac146291).
+# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (85b2de0d).
 
 import inspect
 from contextvars import ContextVar
@@ -81,7 +81,7 @@ def positional_names(fun, count):
     return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
 
 
-# The references for which stand-ins are in use, while a transformed function runs.
+# The `Loan`s in use while transformed functions run: of references, to stand-ins.
 lent_refs: ContextVar = ContextVar("lent_refs", default=())
 
 
@@ -97,6 +97,10 @@ class MutableReference:
     def write(self, value):
         """Let it hold another array from here on."""
         raise NotImplementedError(f"{type(self).__name__} has no write")
+
+    def str_short(self):
+        """Return its type in short."""
+        raise NotImplementedError(f"{type(self).__name__} has no type")
 
 
 def is_ref(x):
@@ -142,10 +146,11 @@ class CallChecks:
     def _check_output(self, out, i):
         if is_ref(out):
             raise ValueError(
-                f"The function {self.fun_name} traced for {self.name} returned a mutable "
-                f"array reference, {out!r}, at result{self.out_name(i)}, but references "
-                "cannot be returned. Return what it holds, ref[...], or pass the reference "
-                "as an argument and write to it."
+                f"function {self.fun_name} traced for {self.name} returned a mutable array "
+                f"reference of type {out.str_short()} at output tree path "
+                f"result{self.out_name(i)}, but mutable array references cannot be "
+                "returned. Return what it holds, ref[...], or pass the reference as an "
+                "argument and write to it."
             )
         try:
             typeof(out)

@@ -7,7 +7,7 @@ Applications* (1990), ``jax.lax.scan``, ``jax.lax.fori_loop``, ``jax.lax.map``.
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: TracedScanBody.__init__ (76921147).
-# Amended in chapters/28_indexing_rest.md: scan (e8159e01).
+# Amended in chapters/28_indexing_rest.md: scan (5814a1f3).
 
 from collections.abc import Callable
 from typing import Any
@@ -249,6 +249,7 @@ def _as_array(x):
 
 def _scan_of_refs(f, init, xs, options):
     """Scan what references hold, row by row, and write the new rows."""
+    loan = Loan("scan", f, (init, xs))
     if holds_refs(init):
         raise ValueError(
             "scan: the carry is what a step returns, and references cannot be returned. "
@@ -266,7 +267,7 @@ def _scan_of_refs(f, init, xs, options):
         carry, (ys, finals) = scan(step, init, xs, **options)
         return (carry, ys), finals
 
-    return Loan("scan", f, (init, xs)).call(run)
+    return loan.call(run)
 
 
 def scan(
