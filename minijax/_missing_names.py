@@ -84,7 +84,7 @@ def _each(names, reason):
 
 ABSENT = {
     "minijax": {
-        "ad": "vjp returns the cotangents; minijax.ref.addupdate adds one to a reference.",
+        "ad": "vjp returns cotangents; minijax.ref.addupdate adds one to a reference.",
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
         "ffi": _NO_FOREIGN,
         "smap": _AUTOMATIC,

@@ -14,13 +14,14 @@ from functools import partial
 from typing import Any
 
 from minijax import lax
-from minijax.arrays.array import aval_rules, typeof
+from minijax.arrays.array import ArrayImpl, aval_rules, typeof
 from minijax.batching.vmap import BatchTrace
 from minijax.core import Array, EvalTrace, Tracer, current_trace
 from minijax.custom_derivatives.custom_jvp_vjp import stop_gradient
 from minijax.errors import UnexpectedTracerError
 from minijax.jaxprs.jaxpr import JaxprTracer, eval_shape
 from minijax.lax.arithmetic import astype
+from minijax.numpy.array_creation import asarray
 from minijax.numpy.operands import as_array
 from minijax.pytrees.argument_checks import MutableReference, is_ref, lent_refs
 from minijax.typing import ArrayLike
@@ -204,7 +205,8 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
 
 
 def _same_place(trace, other):
-    return trace is other or isinstance(trace, EvalTrace) and isinstance(other, EvalTrace)
+    both = isinstance(trace, EvalTrace) and isinstance(other, EvalTrace)
+    return trace is other or both
 
 
 def _holder(ref):
@@ -242,16 +244,16 @@ def _check_escape(ref, value, inside):
     """Raise if a value may not get out to the trace that a reference belongs to."""
     if any(isinstance(trace, BatchTrace) for trace in inside):
         raise ValueError(
-            "performing a set/swap operation under vmap on an unbatched array reference "
-            f"of type {ref.str_short()}: all examples would write to one place. Move the "
-            "array reference to be an argument to the vmapped function?"
+            "performing a set/swap operation under vmap on an unbatched array "
+            f"reference of type {ref.str_short()}: all examples would write to one "
+            "place. Move the array reference to be an argument to the vmapped function?"
         )
     if isinstance(value, Tracer) and value._trace in inside:
         raise ValueError(
             "performing a set/swap operation with a differentiated value on a "
-            f"non-differentiated array reference of type {ref.str_short()}. Move the array "
-            "reference to be an argument of the differentiated function? Or write "
-            "stop_gradient of the value."
+            f"non-differentiated array reference of type {ref.str_short()}. Move the "
+            "array reference to be an argument of the differentiated function? Or "
+            "write stop_gradient of the value."
         )
 
 
@@ -271,8 +273,9 @@ class Ref(Indexed, MutableReference):
     __slots__ = ("__weakref__", "_aval", "_kind", "_lent", "_trace", "_value")
 
     def __init__(self, value, lent=False, kind=None):
-        self._trace, self._value, self._aval = current_trace(), value, typeof(value)
-        self._lent, self._kind = lent, kind
+        self._trace, self._lent, self._kind = current_trace(), lent, kind
+        self._value = astype(value, typeof(value).dtype)  # it is never weak
+        self._aval = typeof(self._value)
 
     shape = property(lambda self: self._aval.shape)
     dtype = property(lambda self: self._aval.dtype)
@@ -299,7 +302,7 @@ class Ref(Indexed, MutableReference):
         trace, inside = _holder(self)
         value = value if self._kind is None else stop_gradient(value)
         _check_escape(self, value, inside)
-        value = astype(value, self.dtype, self._aval.weak_type)
+        value = astype(value, self.dtype)
         if _same_place(trace, self._trace):
             self._value = value
         else:
@@ -363,8 +366,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref
     if kind not in (None, "no_grad_no_remat"):
         raise ValueError(f"new_ref: kind is None or 'no_grad_no_remat', not {kind!r}.")
     if is_ref(init_val):
-        raise TypeError("new_ref: there are no references to references; pass ref[...].")
-    return Ref(as_array(init_val), kind=kind)
+        raise TypeError("new_ref: no references to references; pass ref[...].")
+    own = isinstance(init_val, ArrayImpl)  # whose owner may give it up
+    return Ref(asarray(init_val, copy=True) if own else as_array(init_val), kind=kind)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:

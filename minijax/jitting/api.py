@@ -7,10 +7,11 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
-#   JitFunction._prepare (41448ed7).
+#   JitFunction._prepare (b4c25551).
+# Amended in chapters/28_indexing_rest.md: Inspectable.trace (69e99582).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
 #   (b7d31bf4).
-# Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (850bd2d3).
+# Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (1fb6a82a).
 # Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
 import gc
@@ -332,7 +333,6 @@ def placements_of_leaves(leaves, default):
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
-    @api_boundary
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 
@@ -340,6 +340,12 @@ class Inspectable:
         """
         call, statics = self._flat_call(args, kwargs, abstractify)
         program = trace_call(call, statics)
+        if refs_in(program.captured):
+            raise NotImplementedError(
+                f"{program.name} uses references from outside, "
+                f"{refs_in(program.captured)}; there is no program of it alone. Call it, or "
+                "lower a function of what they hold that returns what they are to hold."
+            )
         if program.captured:
             raise UnexpectedTracerError(
                 f"{program.name} uses values of a transformation around it, "
@@ -434,6 +440,12 @@ def _holds(rule):
     return function is not None and holds(function.in_tree)
 
 
+def _needs_itself(prepared):
+    """Return whether a call has to be one of the function, and not of its program."""
+    inside = bool(prepared.refs) and not _runs_or_is_written()
+    return inside and _rules_hold_refs(prepared.program.closed)
+
+
 class JitFunction(Inspectable):
     """A function that is written down once for each kind of arguments.
 
@@ -463,9 +475,8 @@ class JitFunction(Inspectable):
             prepared = self._lane.values.get(key)
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
-            if prepared.refs and not _runs_or_is_written():
-                if _rules_hold_refs(prepared.program.closed):
-                    return self._fun(*args, **kwargs)
+            if _needs_itself(prepared):
+                return self._fun(*args, **kwargs)
             return self._run(prepared, leaves, args, kwargs)
         except Exception as error:
             format_for_user(error)
@@ -500,7 +511,9 @@ class JitFunction(Inspectable):
         program = trace_call(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        params |= self._options.params | call_sharding_params(self._options, call, program)
+        params |= self._options.params | call_sharding_params(
+            self._options, call, program
+        )
         given = donated
         if any(donated):
             params["donated_invars"] = donated

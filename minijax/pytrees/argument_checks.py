@@ -5,7 +5,7 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (85b2de0d).
+# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (e11fc476).
 
 import inspect
 from contextvars import ContextVar
@@ -146,8 +146,8 @@ class CallChecks:
     def _check_output(self, out, i):
         if is_ref(out):
             raise ValueError(
-                f"function {self.fun_name} traced for {self.name} returned a mutable array "
-                f"reference of type {out.str_short()} at output tree path "
+                f"function {self.fun_name} traced for {self.name} returned a mutable "
+                f"array reference of type {out.str_short()} at output tree path "
                 f"result{self.out_name(i)}, but mutable array references cannot be "
                 "returned. Return what it holds, ref[...], or pass the reference as an "
                 "argument and write to it."

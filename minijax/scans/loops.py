@@ -7,7 +7,7 @@ Applications* (1990), ``jax.lax.scan``, ``jax.lax.fori_loop``, ``jax.lax.map``.
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: TracedScanBody.__init__ (76921147).
-# Amended in chapters/28_indexing_rest.md: scan (5814a1f3).
+# Amended in chapters/28_indexing_rest.md: scan (de622964).
 
 from collections.abc import Callable
 from typing import Any
@@ -252,8 +252,9 @@ def _scan_of_refs(f, init, xs, options):
     loan = Loan("scan", f, (init, xs))
     if holds_refs(init):
         raise ValueError(
-            "scan: the carry is what a step returns, and references cannot be returned. "
-            "Let the step close over the reference; the loop carries what it holds."
+            "scan: the carry is what a step returns, and references cannot be "
+            "returned. Let the step close over the reference; the loop carries what it "
+            "holds."
         )
     one_step = returning_refs(f)
 
