@@ -10,11 +10,11 @@ References: the errors of ``jax.lax.cond``, ``switch``, ``while_loop``, ``scan``
 
 # Made from chapters/15_branches_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: trace_branches (5f39bbdb).
+# Amended in chapters/28_indexing_rest.md: trace_branches (7c830947).
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -505,7 +505,8 @@ def trace_branches(name, functions, labels, operands):
     programs, captured = join_branch_consts(written)
     programs, passed = drop_forwarded_outputs(programs)
     inputs = [*captured, *leaves, *read_refs(refs)]
-    return WrittenBranches(programs, inputs, passed, WritingTree(refs, tree))
+    writing: Any = WritingTree(refs, tree)
+    return WrittenBranches(programs, inputs, passed, writing)
 
 
 def promote_weak_typed_inputs(leaves, in_avals, out_avals):

@@ -8,7 +8,7 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
 #   JitFunction._prepare (b4c25551).
-# Amended in chapters/28_indexing_rest.md: Inspectable.trace (69e99582).
+# Amended in chapters/28_indexing_rest.md: Inspectable.trace (6d04e43f).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
 #   (b7d31bf4).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (1fb6a82a).
@@ -343,8 +343,9 @@ class Inspectable:
         if refs_in(program.captured):
             raise NotImplementedError(
                 f"{program.name} uses references from outside, "
-                f"{refs_in(program.captured)}; there is no program of it alone. Call it, or "
-                "lower a function of what they hold that returns what they are to hold."
+                f"{refs_in(program.captured)}; there is no program of it alone. Call "
+                "it, or lower a function of what they hold that returns what they are "
+                "to hold."
             )
         if program.captured:
             raise UnexpectedTracerError(

@@ -12,7 +12,7 @@ References: ``jax.api_util``, ``jax.jvp``.
 # Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
 #   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
 #   FlatCall._split_aux, jvp (df7d6b9d).
-# Amended in chapters/28_indexing_rest.md: jvp (abfeef79).
+# Amended in chapters/28_indexing_rest.md: jvp (267608e8).
 
 from collections.abc import Callable
 from functools import wraps
@@ -231,7 +231,7 @@ class Lent:
 
 
 register_pytree_node(
-    Lent, lambda x: ((x.value,), x.kind), lambda kind, values: Lent(*values, kind)
+    Lent, lambda x: ((x.value,), x.kind), lambda kind, values: Lent(values[0], kind)
 )
 
 
