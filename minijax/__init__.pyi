@@ -30,6 +30,7 @@ from minijax import numpy as numpy
 from minijax import ops as ops
 from minijax import profiler as profiler
 from minijax import random as random
+from minijax import ref as ref
 from minijax import scipy as scipy
 from minijax import sharding as sharding
 from minijax import stages as stages
@@ -92,6 +93,11 @@ from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp as custom_jvp
 from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp as custom_vjp
 from minijax.custom_derivatives.linear_solves import closure_convert as closure_convert
 from minijax.custom_derivatives.linear_solves import custom_gradient as custom_gradient
+from minijax.indexing.refs import Ref as Ref
+from minijax.indexing.refs import empty_ref as empty_ref
+from minijax.indexing.refs import free_ref as free_ref
+from minijax.indexing.refs import freeze as freeze
+from minijax.indexing.refs import new_ref as new_ref
 from minijax.jaxprs.jaxpr import eval_shape as eval_shape
 from minijax.jaxprs.jaxpr import make_jaxpr as make_jaxpr
 from minijax.jaxprs.types import ShapeDtypeStruct as ShapeDtypeStruct

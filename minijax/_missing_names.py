@@ -49,11 +49,6 @@ _NO_SCOPES = (
     "equations keep the user's line and no stack of names. Pass the result of "
     "current() to minijax.extend.core.new_jaxpr_eqn."
 )
-_NO_REFERENCES = (
-    "an array here never changes, and there are no references to arrays that do. Carry "
-    "the array through lax.scan or lax.fori_loop; where it is donated to jit, it is "
-    "changed in place."
-)
 _COMPOSED = "what it does is made of other primitives here."
 _NO_TOKENS = "programs run their effects in order, and need no tokens for that."
 _NO_HALVES = (
@@ -88,7 +83,7 @@ def _each(names, reason):
 
 ABSENT = {
     "minijax": {
-        **_each("Ref ad empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
+        "ad": "vjp returns cotangents; minijax.ref.addupdate adds one to a reference.",
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
         "make_user_context": "caches have no keys of a user's own.",
     },

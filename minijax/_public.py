@@ -32,6 +32,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.core": "Array",
         "minijax.custom_derivatives.custom_jvp_vjp": "custom_jvp custom_vjp",
         "minijax.custom_derivatives.linear_solves": "closure_convert custom_gradient",
+        "minijax.indexing.refs": "Ref empty_ref free_ref freeze new_ref",
         "minijax.jaxprs.jaxpr": "eval_shape make_jaxpr",
         "minijax.jaxprs.types": "ShapeDtypeStruct",
         "minijax.jitting.api": """
@@ -550,6 +551,11 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.prng.keys": """
             PRNGKey bits clone fold_in key key_data key_impl normal split uniform
             wrap_key_data
+        """,
+    },
+    "minijax.ref": {
+        "minijax.indexing.refs": """
+            Ref addupdate empty_ref free_ref freeze get new_ref set swap
         """,
     },
     "minijax.scipy": {},

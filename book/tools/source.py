@@ -31,7 +31,7 @@ DOORS = frozenset(
     scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
     scipy/spatial scipy/spatial/transform
     experimental/layout experimental/sparse ffi lib memory monitoring version
-    profiler sharding stages test_util tree tree_util typing
+    profiler ref sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

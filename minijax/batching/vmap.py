@@ -15,6 +15,7 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (4264b1b6).
 # Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
+# Amended in chapters/28_indexing_rest.md: vmap (b445cdab).
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -40,8 +41,8 @@ from minijax.core import (
     trace_scope,
 )
 from minijax.lax.arithmetic import astype
-from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.argument_checks import check_callable
+from minijax.pytrees.api_util import FlatCall, Loan, returning_refs
+from minijax.pytrees.argument_checks import check_callable, is_ref, refs_in
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.typing import P, R
 
@@ -445,6 +446,18 @@ def _mapped_axis_of_product(args, dims, contract, batch):
 vmap_rules[lax.dot_general_p] = _dot_general
 
 
+def _mapped_refs(call, in_axes, args):
+    """Return for each leaf whether it is a reference of which each example has a part.
+
+    It is the axis, or None; the list is empty if there are no references.
+    """
+    if not refs_in(call.leaves):
+        return []
+    axes = flatten_axes("vmap in_axes", in_axes, args)
+    axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
+    return [axis if is_ref(x) else None for x, axis in zip(call.leaves, axes)]
+
+
 def vmap(
     fun: Callable[P, R],
     in_axes: Any = 0,
@@ -470,7 +483,7 @@ def vmap(
 
     Returns:
       A function of the same arguments, each with the axis that `in_axes` says. It
-      calls `fun` once.
+      calls `fun` once. References among its arguments are mapped as arrays are.
 
     Raises:
       TypeError: if `fun` is not callable, or an axis is not an int or None.
@@ -487,6 +500,12 @@ def vmap(
     @wraps(fun)
     def mapped(*args, **kwargs):
         call = FlatCall("vmap", fun, args, kwargs, typeof=typeof_or_none)
+        axes = _mapped_refs(call, in_axes, args)
+        if places := [axis for axis in axes if axis is not None]:
+            flags = [axis is not None for axis in axes]
+            how = {"axis_name": axis_name, "axis_size": axis_size}
+            pure = vmap(returning_refs(fun), in_axes, (out_axes, places), **how)
+            return Loan("vmap", fun, args, kwargs, flags).call(pure)
         dims = flat_in_axes(call, in_axes, args)
         axis = MappedAxis(axis_name, mapped_axis_size(call, dims, axis_size))
         values, dims_out = batch_flat_fun(call, call.leaves, dims, axis)

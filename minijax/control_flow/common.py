@@ -10,10 +10,11 @@ References: the errors of ``jax.lax.cond``, ``switch``, ``while_loop``, ``scan``
 
 # Made from chapters/15_branches_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: trace_branches (7c830947).
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,10 +40,11 @@ from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import weak_type_converter
-from minijax.jitting.compilation import trace_call
+from minijax.jitting.compilation import trace_call, user_out_avals
 from minijax.lax.arithmetic import astype
 from minijax.lax.reductions import as_array_operand
 from minijax.pytrees.api_util import FlatCall, argument_names
+from minijax.pytrees.argument_checks import is_ref, read_refs, refs_in, write_refs
 from minijax.pytrees.registry import keystr, structure_differences
 from minijax.pytrees.tree_util import PyTreeDef, tree_leaves_with_path
 from minijax.rematerialization.caching import weakref_memoize
@@ -435,6 +437,53 @@ class WrittenBranches(NamedTuple):
         return self.out_tree.unflatten(leaves)
 
 
+@weakref_memoize
+def _with_handed_on(closed, inputs, results):
+    """Return a program with other inputs and results; ~i is its new input i."""
+    closed = closed_jaxpr_with_io(closed, inputs)
+    outvars = [closed.invars[~i] if i < 0 else closed.outvars[i] for i in results]
+    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=outvars))
+
+
+def thread_refs(program, refs, place, out_place):
+    """Return a program of which references are inputs and results like others.
+
+    Args:
+      program: a `TracedProgram`.
+      refs: the references; those that it has not captured it hands on.
+      place: how many inputs come before them, besides captured ones.
+      out_place: how many results come before them; None if they are not returned.
+    """
+    if not refs:
+        return program
+    captured, used = program.captured, refs_in(program.captured)
+    kept = [i for i, x in enumerate(captured) if not (is_ref(x) and x in refs)]
+    places = {id(x): i for i, x in enumerate(captured)}
+    given = [places.get(id(x), x._aval) for x in refs]
+    rest = range(len(captured), len(program.closed.invars))
+    inputs = (*kept, *rest[:place], *given, *rest[place:])
+    first, count = len(kept) + place, program.out_tree.num_leaves
+    finals = [
+        count + used.index(x) if x in used else ~(first + i) for i, x in enumerate(refs)
+    ]
+    results = range(count)
+    if out_place is not None:
+        results = [*results[:out_place], *finals, *results[out_place:]]
+    closed = _with_handed_on(program.closed, inputs, tuple(results))
+    return program._replace(closed=closed, captured=[captured[i] for i in kept])
+
+
+class WritingTree(NamedTuple):
+    """The structure of a result whose last leaves are written to references first."""
+
+    refs: list
+    tree: PyTreeDef
+
+    def unflatten(self, leaves):
+        """Write, and return the tree of the others."""
+        return self.tree.unflatten(write_refs(self.refs, leaves))
+
+
 def trace_branches(name, functions, labels, operands):
     """Return the `WrittenBranches` of functions of the same operands.
 
@@ -449,11 +498,15 @@ def trace_branches(name, functions, labels, operands):
     """
     calls = [FlatCall(name, function, operands) for function in functions]
     written = [trace_call(call, hoist=True) for call in calls]
-    check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in written])
+    check_branches(name, labels, [(p.out_tree, user_out_avals(p)) for p in written])
+    refs = list(dict.fromkeys(x for p in written for x in refs_in(p.captured)))
+    leaves, tree = calls[0].leaves, written[0].out_tree
+    written = [thread_refs(p, refs, len(leaves), tree.num_leaves) for p in written]
     programs, captured = join_branch_consts(written)
     programs, passed = drop_forwarded_outputs(programs)
-    inputs = [*captured, *calls[0].leaves]
-    return WrittenBranches(programs, inputs, passed, written[0].out_tree)
+    inputs = [*captured, *leaves, *read_refs(refs)]
+    writing: Any = WritingTree(refs, tree)
+    return WrittenBranches(programs, inputs, passed, writing)
 
 
 def promote_weak_typed_inputs(leaves, in_avals, out_avals):

@@ -6,6 +6,7 @@ References: ``jax.lax.cond``, ``jax.lax.switch``, the rules of ``cond_p`` in
 
 # Made from chapters/15_branches.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: cond, switch (7e6968e1).
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -47,6 +48,7 @@ from minijax.jitting.stages import cost_analysis, cost_rules
 from minijax.linearization.linearize import partial_eval_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.codegen_rules import inline_jaxpr_into
+from minijax.pytrees.api_util import Loan, holds_refs, returning_refs
 from minijax.rematerialization.jaxpr_transforms import (
     batch_jaxpr,
     cotangent_avals,
@@ -108,7 +110,7 @@ def cond(
       pred: a scalar, of booleans or real numbers; a number is true if it is not 0.
       true_fun, false_fun: functions of the operands that return trees of arrays, with
         the same structure, shapes and dtypes.
-      *operands: trees of arrays.
+      *operands: trees of arrays, and references, to which a function may write.
       operand: the only operand, in an older way of calling; it may be None.
 
     Returns:
@@ -122,6 +124,10 @@ def cond(
     """
     given = true_fun, false_fun, operands, operand
     true_fun, false_fun, operands = canonical_cond_args(*given)
+    if holds_refs(operands):
+        functions = returning_refs(true_fun), returning_refs(false_fun)
+        lend = Loan("cond", true_fun, operands)
+        return lend.call(lambda *operands: cond(pred, *functions, *operands))
     pred = scalar_predicate(pred)
     if config.jax_disable_jit and is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
@@ -140,7 +146,7 @@ def switch(
       index: an integer scalar, brought into the range of `branches`.
       branches: a sequence of functions of the operands that return trees of arrays,
         with the same structure, shapes and dtypes.
-      *operands: trees of arrays.
+      *operands: trees of arrays, and references, to which a function may write.
       operand: the only operand, in an older way of calling; it may be None.
 
     Returns:
@@ -157,6 +163,10 @@ def switch(
     if not all(map(callable, branches)):
         raise TypeError("switch: the branches must be a sequence of callables.")
     operands = operands_or_keyword("switch", operands, operand)
+    if branches and holds_refs(operands):
+        functions = list(map(returning_refs, branches))
+        lend = Loan("switch", branches[0], operands)
+        return lend.call(lambda *operands: switch(index, functions, *operands))
     aval = typeof(index)
     if aval.shape or dtype_kind(aval.dtype) not in "iu":
         raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")

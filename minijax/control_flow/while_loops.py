@@ -8,6 +8,8 @@ References: ``jax.lax.while_loop``, the loops over ``carry_nz``, ``carry_uk``,
 
 # Made from chapters/15_while_upper.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: _write_loop, _write_both, while_loop
+#   (0a46110f).
 
 from collections.abc import Callable
 from operator import or_
@@ -26,18 +28,25 @@ from minijax.control_flow.common import (
     promote_weak_typed_inputs,
     raise_if_io_effect,
     select_by_index,
+    thread_refs,
 )
 from minijax.control_flow.conditionals import convert_weak_type
 from minijax.core import Primitive, impl_rules, set_current_trace
 from minijax.errors import ConcretizationTypeError
 from minijax.forward_mode.jvp import jvp_rules, zeros_like_tangent_aval
-from minijax.jitting.compilation import compile_cached, loop_placement, trace_call
+from minijax.jitting.compilation import (
+    compile_cached,
+    loop_placement,
+    trace_call,
+    user_out_avals,
+)
 from minijax.jitting.primitive import check_jaxpr_operands
 from minijax.lax.reductions import as_array_operand
 from minijax.linearization.linearize import partial_eval_rules
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.codegen_rules import assign_outputs
 from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.argument_checks import is_ref, read_refs, refs_in, write_refs
 from minijax.pytrees.tree_util import tree_map
 from minijax.rematerialization.jaxpr_transforms import (
     batch_jaxpr,
@@ -98,20 +107,21 @@ impl_rules[while_p] = _while_impl
 def _write_loop(cond_fun, body_fun, call):
     """Return the initial carry, the condition's `Program` and the body's."""
     test, body = _write_both(cond_fun, body_fun, call)
-    out_avals = body.closed.out_avals
+    out_avals = user_out_avals(body)
     [in_tree] = call.args_tree.children()
     if len(out_avals) == len(call.avals):
         leaves, changed = promote_weak_typed_inputs(call.leaves, call.avals, out_avals)
         if changed:
             call = FlatCall("while_loop", body_fun, (in_tree.unflatten(leaves),))
             test, body = _write_both(cond_fun, body_fun, call)
-    results = body.out_tree, body.closed.out_avals
+    results = body.out_tree, user_out_avals(body)
     check_carry_type("while_loop", body_fun, in_tree, call.avals, *results)
     return call.leaves, test, body
 
 
 def _write_both(cond_fun, body_fun, call):
     test = trace_call(FlatCall("while_loop", cond_fun, call.args), hoist=True)
+    test = _reading_only(test)
     _check_answer(test)
     return test, trace_call(call, hoist=True)
 
@@ -129,6 +139,22 @@ def _check_answer(test):
         "while_loop: cond_fun must return a boolean scalar, but got output type(s) "
         f"{returned}. Compare, or take jnp.all or jnp.any."
     )
+
+
+def _reading_only(test):
+    """Return a condition that returns nothing for references, or raise if it writes."""
+    count = test.out_tree.num_leaves
+    pairs = zip(test.captured, test.closed.invars)
+    given = [(x, var) for x, var in pairs if is_ref(x)]
+    for (ref, before), after in zip(given, test.closed.outvars[count:]):
+        if before is not after:
+            raise NotImplementedError(
+                f"while_loop: cond_fun writes to {ref!r}. It is asked once more than "
+                "body_fun runs; a condition can read references, and body_fun write."
+            )
+    inputs = range(len(test.closed.invars))
+    closed = closed_jaxpr_with_io(test.closed, inputs, range(count))
+    return test._replace(closed=closed)
 
 
 def while_loop(
@@ -149,6 +175,7 @@ def while_loop(
     Raises:
       TypeError: if a function cannot be called, the condition is no boolean scalar, or
         the carry changes its type on the way; the message names the leaves.
+      NotImplementedError: if the condition writes to a reference.
 
     Reference: ``jax.lax.while_loop``.
     """
@@ -161,8 +188,12 @@ def while_loop(
             pass  # the carry stands for many examples: no Python loop follows them
     call = FlatCall("while_loop", body_fun, (init_val,))
     leaves, test, body = _write_loop(cond_fun, body_fun, call)
-    outs = _bind_while(test, body, leaves)
-    return body.out_tree.unflatten(outs)
+    refs, count = refs_in(body.captured), len(leaves)
+    test = thread_refs(test, refs, count, None)
+    test = test._replace(captured=read_refs(test.captured))
+    body = thread_refs(body, refs, count, count)
+    outs = _bind_while(test, body, [*leaves, *read_refs(refs)])
+    return body.out_tree.unflatten(write_refs(refs, outs))
 
 
 def _in_python(cond_fun, body_fun, carry):

@@ -6,6 +6,9 @@ References: ``jax.lax.stop_gradient``, ``custom_jvp_call_p``, ``custom_vjp_call_
 
 # Made from chapters/11_own_rules.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: FwdRule.__call__ (3d442abe).
+# Amended in chapters/28_indexing_rest.md: BwdRule.__call__ (61ac2cf6).
+# Amended in chapters/28_indexing_rest.md: custom_vjp.__call__ (1f2ad791).
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -24,15 +27,17 @@ from minijax.custom_derivatives.flat_functions import (
     batched_call_rule,
     callee_as_fun,
     check_pair,
+    check_residual_refs,
     check_result,
     check_structures,
     check_tangents,
     checked_cotangents,
     fun_name_of,
+    hold_refs,
     instantiate_for_rule,
     raise_closed_over,
     raise_if_tracers,
-    rule_operands,
+    release_refs,
     type_of_tangent,
     zero_to_none,
 )
@@ -44,7 +49,9 @@ from minijax.forward_mode.jvp import (
 )
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, trace_to_jaxpr
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
-from minijax.pytrees.tree_util import tree_flatten, tree_map
+from minijax.pytrees.api_util import check_aliases
+from minijax.pytrees.argument_checks import refs_in
+from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
@@ -159,9 +166,9 @@ def def_call_primitive(name):
 custom_jvp_call_p = def_call_primitive("custom_jvp_call")
 
 
-def _jvp(primals, tangents, jvp, call_jaxpr, num_consts, **params):
+def _jvp(primals, tangents, jvp, num_consts, **params):
     raise_closed_over("jvp", tangents[:num_consts])
-    return jvp(rule_operands(call_jaxpr, primals[num_consts:]), tangents[num_consts:])
+    return jvp(primals[num_consts:], tangents[num_consts:])
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
@@ -299,8 +306,7 @@ custom_lin_p = Primitive("custom_lin")
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
     """Run the forward rule, and promise the backward rule to the tape."""
     raise_closed_over("vjp", tangents[:num_consts])
-    primals = rule_operands(params["call_jaxpr"], primals[num_consts:])
-    tangents = tangents[num_consts:]
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
     in_zeros = tuple([tangent is None for tangent in tangents])
     outs, residuals = fwd(primals, in_zeros)
     values, res_tree = tree_flatten(residuals)
@@ -379,7 +385,9 @@ class FwdRule(FlatRule):
             primals = [CustomVJPPrimal(x, not zero) for x, zero in pairs]
         pair = self.function.apply(self.rule, primals)
         out, residuals = check_pair("vjp", self.name, self.function, pair)
-        return check_result("vjp", self.name, self.function, out), residuals
+        check_residual_refs(self.name, self.function, residuals)
+        outs = check_result("vjp", self.name, self.function, out)
+        return outs, hold_refs(residuals)
 
     def batch_dims(self, dims, primals, in_zeros):
         """The flags are the same for all examples."""
@@ -405,8 +413,8 @@ class BwdRule(FlatRule):
         function, symbolic = self.function, self.symbolic_zeros
         pairs = zip(cts, function.out_avals)
         given = [instantiate_for_rule(ct, aval, symbolic) for ct, aval in pairs]
-        found = function.ask(self.rule, residuals, function.out_tree.unflatten(given))
-        return checked_cotangents(function, found)
+        outer = release_refs(residuals), function.out_tree.unflatten(given)
+        return checked_cotangents(function, function.ask(self.rule, *outer))
 
     def batch_dims(self, dims, *trees):
         """What forward rule and caller hand over has the axis in front."""
@@ -472,6 +480,12 @@ class custom_vjp(CustomRuleFunction):
         if self.fwd is None or self.bwd is None:
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
+        if refs := refs_in(tree_leaves(args)):
+            check_aliases("custom_vjp", self.fun, args, {})
+            for ref in refs:  # whoever writes this down has captured it
+                ref.read()
+            fixed = self.nondiff_argnums
+            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
         leaves, function = self.flatten_call(args)
         raise_if_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}

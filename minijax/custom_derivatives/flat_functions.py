@@ -7,6 +7,8 @@ References: ``resolve_kwargs``, ``argnums_partial`` in ``jax._src.api_util``,
 
 # Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: FlatFunction.apply, raise_not_array
+#   (5d1e08a0).
 
 import dataclasses
 import functools
@@ -22,8 +24,8 @@ from minijax.errors import UnexpectedTracerError
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.numpy.operands import as_array
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.argument_checks import zeros_of_tangent
-from minijax.pytrees.registry import keystr
+from minijax.pytrees.argument_checks import is_ref, zeros_of_tangent
+from minijax.pytrees.registry import keystr, register_pytree_node
 from minijax.pytrees.tree_util import (
     tree_flatten,
     tree_leaves,
@@ -98,6 +100,42 @@ def nondiff_positions(fun, argnums, argnames):
     return tuple(sorted({*nums, *map(known.index, names)}))
 
 
+class Held:
+    """A reference as a part of a tree that has no leaves.
+
+    Args:
+      ref: the reference.
+    """
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref):
+        self.ref = ref
+
+
+register_pytree_node(Held, lambda held: ((), held.ref), lambda ref, _: Held(ref))
+
+
+def holds(in_tree):
+    """Return whether a structure has `Held` references in it."""
+    tree = in_tree.unflatten(range(in_tree.num_leaves))
+    return any(map(_is_held, tree_leaves(tree, is_leaf=_is_held)))
+
+
+def hold_refs(tree):
+    """Return a tree with `Held` in place of references."""
+    return tree_map(lambda x: Held(x) if is_ref(x) else x, tree)
+
+
+def _is_held(x):
+    return isinstance(x, Held)
+
+
+def release_refs(tree):
+    """Return a tree with references in place of `Held`."""
+    return tree_map(lambda x: x.ref if _is_held(x) else x, tree, is_leaf=_is_held)
+
+
 class FlatFunction:
     """One call of a function on trees, as a function of flat arguments.
 
@@ -130,7 +168,7 @@ class FlatFunction:
 
     def apply(self, fun, flat):
         """Call a function of the same arguments as the user's."""
-        others = iter(self.in_tree.unflatten(flat))
+        others = iter(release_refs(self.in_tree.unflatten(flat)))
         count = len(self.in_tree.children()) + len(self.static)
         static = self.static
         return fun(*[static[i] if i in static else next(others) for i in range(count)])
@@ -140,9 +178,27 @@ class FlatFunction:
         return rule(*[self.static[i] for i in sorted(self.static)], *args)
 
 
+def check_residual_refs(name, function, residuals):
+    """Raise if a residual is a reference that the forward rule was not given."""
+    held = function.in_tree.unflatten(range(function.in_tree.num_leaves))
+    given = [x.ref for x in tree_leaves(held, is_leaf=_is_held) if _is_held(x)]
+    for x in tree_leaves(residuals):
+        if is_ref(x) and x not in given:
+            raise ValueError(
+                f"custom_vjp fwd function {name} returned the mutable array reference "
+                f"{x!r} among its residuals, which is none of its arguments. Pass the "
+                "reference as an argument."
+            )
+
+
 def raise_not_array(name, result):
     """Raise an error that says where a result holds something that is no array."""
     for path, leaf in tree_leaves_with_path(result):
+        if is_ref(leaf):
+            raise ValueError(
+                f"{name} returned a mutable array reference, {leaf!r}, at "
+                f"result{keystr(path)}, but references cannot be returned."
+            )
         try:
             typeof(leaf)
         except (TypeError, ValueError) as error:

@@ -16,7 +16,11 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (dd697ff8).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
-# Amended in chapters/36_replicas_ground.md: abstractify (473cb02e).
+# Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
+#   JaxprTrace.to_jaxpr, trace_to_jaxpr, _stage (3e096b86).
+# Amended in chapters/28_indexing_rest.md: abstractify, _flat_call, eval_shape
+#   (00cedaa5).
+# Amended in chapters/36_replicas_ground.md: abstractify (11b79ed5).
 # Amended in chapters/36_replicas.md: EquationTrace.fit,
 #   EquationTrace.process_primitive, JaxprTrace.__init__ (88292979).
 
@@ -54,8 +58,13 @@ from minijax.jaxprs.types import (
     infer_out_avals,
     struct_of,
 )
-from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.argument_checks import check_callable, resolve_argnums
+from minijax.pytrees.api_util import FlatCall, Loan, holds_refs, returning_refs
+from minijax.pytrees.argument_checks import (
+    check_callable,
+    is_ref,
+    read_refs,
+    resolve_argnums,
+)
 from minijax.pytrees.tree_util import tree_map
 from minijax.typing import P
 
@@ -317,12 +326,15 @@ class Constants:
 
     def __init__(self):
         self.found = {}  # from an array's identity to (variable, value, array)
+        # From a reference to what it holds by now; None if references may not be used.
+        self.states = None
 
     def variable(self, x):
-        """Return the variable of an array, or a tracer, that came from outside."""
+        """Return the variable of an array, a tracer or a reference from outside."""
         if id(x) not in self.found:
-            value = x if isinstance(x, Tracer) else as_array_impl(x)
-            self.found[id(x)] = Var(typeof(x)), value, x
+            value = x if isinstance(x, Tracer) or is_ref(x) else as_array_impl(x)
+            aval = x._aval if is_ref(x) else typeof(x)
+            self.found[id(x)] = Var(aval), value, x
         return self.found[id(x)][0]
 
     def split(self):
@@ -365,25 +377,32 @@ class JaxprTrace(EquationTrace):
         return super().record(eqn)
 
     def to_jaxpr(self, outs):
-        """Return the jaxpr whose results are `outs`, and the list of its constants."""
+        """Return the jaxpr whose results are `outs`, and the list of its constants.
+
+        The references among its constants have a result each, after all others.
+        """
         check_leaked_tracers("return", outs)
-        outvars = [self.atom(out) for out in outs]
+        finals = (self.constants.states or {}).values()
+        outvars = [self.atom(out) for out in [*outs, *finals]]
         constvars, consts = self.constants.split()
         return Jaxpr(constvars, self.invars, outvars, self.eqns), consts
 
 
-def trace_to_jaxpr(fun, avals, origin=None):
+def trace_to_jaxpr(fun, avals, origin=None, threads=False):
     """Write down what a function does.
 
     Args:
       fun: function from flat arguments to a list of results.
       avals: `ShapedArray` of each argument.
       origin: a `TraceProvenance`, for messages.
+      threads: whether it may use references from outside: they are constants then, and
+        what they hold in the end follows the results.
 
     Returns:
       The `Jaxpr`, and the list of values of its `constvars`.
     """
     trace = JaxprTrace(current_trace(), origin)
+    trace.constants.states = {} if threads else None
     with trace_scope(trace):
         made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
     current_trace()  # who reads it lets go of the trace that has ended
@@ -456,7 +475,7 @@ def abstractify(x):
     try:
         return typeof(x)
     except TypeError:
-        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        if is_ref(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
             raise
     dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
     axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
@@ -466,7 +485,8 @@ def abstractify(x):
 
 def _stage(name, call):
     origin = TraceProvenance(name, call.fun_name, call.names)
-    return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
+    jaxpr, consts = trace_to_jaxpr(call, call.avals, origin, threads=True)
+    return ClosedJaxpr(jaxpr, read_refs(consts))
 
 
 def _shapes(call, jaxpr):
@@ -485,6 +505,9 @@ def _flat_call(name, fun, args, kwargs, static_argnums):
                 "instead of a list, or do not make this argument static."
             ) from error
     varying = tuple(i for i in range(len(args)) if i not in static)
+    if holds_refs(([args[i] for i in varying], kwargs)):
+        loan = Loan(name, fun, args, kwargs)
+        fun, args, kwargs = returning_refs(fun), loan.args, loan.kwargs
     return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
 
 
@@ -571,13 +594,16 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
       fun: function on pytrees of arrays.
       *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`, and so may
-        leaves of its result.
+        leaves of its result. References stay as they are.
 
     Returns:
       The result of `fun` with a `ShapeDtypeStruct` in place of each array.
 
     Reference: ``jax.eval_shape``.
     """
+    if holds_refs((args, kwargs)):
+        loan = Loan("eval_shape", fun, args, kwargs)
+        return eval_shape(returning_refs(fun), *loan.args, **loan.kwargs)[0]
     for kind in type(fun).__mro__:
         if kind in eval_shape_rules:
             return eval_shape_rules[kind](fun, *args, **kwargs)

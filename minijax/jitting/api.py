@@ -6,6 +6,12 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
+#   JitFunction._prepare (b4c25551).
+# Amended in chapters/28_indexing_rest.md: Inspectable.trace (6d04e43f).
+# Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
+#   (b7d31bf4).
+# Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (1fb6a82a).
 # Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
 import gc
@@ -41,13 +47,16 @@ from minijax.core import (
     check_leaked_tracers,
     current_trace,
 )
+from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp_call_p
+from minijax.custom_derivatives.flat_functions import holds
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import (
     UnexpectedTracerError,
     format_for_user,
     raise_if_out_of_memory,
 )
-from minijax.jaxprs.jaxpr import abstractify, eval_shape_rules
+from minijax.jaxprs.jaxpr import JaxprTrace, abstractify, eval_shape_rules
+from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook
 from minijax.jitting.arguments import (
     ArgSelection,
@@ -84,8 +93,8 @@ from minijax.jitting.stages import (
     check_compiler_options,
     float0_to_numpy,
 )
-from minijax.pytrees.api_util import FlatCall, argument_names
-from minijax.pytrees.argument_checks import check_callable
+from minijax.pytrees.api_util import FlatCall, Loan, argument_names, returning_refs
+from minijax.pytrees.argument_checks import check_callable, read_refs, refs_in
 from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import tree_flatten
 from minijax.rematerialization.caching import (
@@ -193,6 +202,22 @@ def call_context():
     return context
 
 
+def _writing(program, build):
+    """Return what builds a result, after it has written what a program changed."""
+    refs, count = refs_in(program.captured), program.out_tree.num_leaves
+    inputs = dict(zip(map(id, program.captured), program.closed.invars))
+    pairs = zip(refs, program.closed.outvars[count:])
+    changed = [inputs[id(ref)] is not final for ref, final in pairs]
+
+    def write_and_build(outs):
+        for ref, final, new in zip(refs, outs[count:], changed):
+            if new:
+                ref.write(final)
+        return build(outs[:count])
+
+    return write_and_build
+
+
 class CacheEntry:
     """A program, and all that a call of it needs.
 
@@ -213,13 +238,17 @@ class CacheEntry:
         self.empty = any(aval.dtype == float0 for aval in program.closed.out_avals)
         alone = program.out_tree.kind is None and not self.empty
         self._build = itemgetter(0) if alone else self._unflatten
+        self.refs = refs_in(program.captured)
+        if self.refs:
+            self._build = _writing(program, self._build)
 
     def _unflatten(self, outs):
         return self.program.out_tree.unflatten(map(float0_to_numpy, outs))
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
-        operands = self.program.captured + leaves
+        captured = self.program.captured
+        operands = (read_refs(captured) if self.refs else captured) + leaves
         if not isinstance(current_trace(), EvalTrace):
             return self._build(jit_p.bind(*operands, **self.params))
         if self.placement is None:
@@ -304,7 +333,6 @@ def placements_of_leaves(leaves, default):
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
-    @api_boundary
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 
@@ -312,6 +340,13 @@ class Inspectable:
         """
         call, statics = self._flat_call(args, kwargs, abstractify)
         program = trace_call(call, statics)
+        if refs_in(program.captured):
+            raise NotImplementedError(
+                f"{program.name} uses references from outside, "
+                f"{refs_in(program.captured)}; there is no program of it alone. Call "
+                "it, or lower a function of what they hold that returns what they are "
+                "to hold."
+            )
         if program.captured:
             raise UnexpectedTracerError(
                 f"{program.name} uses values of a transformation around it, "
@@ -371,6 +406,47 @@ def _may_be_kept(fun):
     return True
 
 
+_twins: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def _runs_or_is_written():
+    """Return whether a call runs or is written down, and is not transformed."""
+    return isinstance(current_trace(), (EvalTrace, JaxprTrace))
+
+
+def _call_with_refs(function, args, kwargs):
+    """Call a jitted function some of whose arguments are references."""
+    if not _runs_or_is_written():
+        return function._fun(*args, **kwargs)
+    if function not in _twins:
+        options = function._options
+        if options.out_shardings is not UNSPECIFIED:
+            results = options.out_shardings, UNSPECIFIED
+            options = options._replace(out_shardings=results)
+        _twins[function] = type(function)(returning_refs(function._fun), options)
+    return Loan("jit", function._fun, args, kwargs).call(_twins[function])
+
+
+def _rules_hold_refs(jaxpr):
+    """Return whether backward rules of a program may write to references."""
+    return any(
+        (eqn.primitive is custom_vjp_call_p and _holds(eqn.params["bwd"]))
+        or any(map(_rules_hold_refs, jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _holds(rule):
+    function = getattr(rule, "function", None)  # one that is mapped has none
+    return function is not None and holds(function.in_tree)
+
+
+def _needs_itself(prepared):
+    """Return whether a call has to be one of the function, and not of its program."""
+    inside = bool(prepared.refs) and not _runs_or_is_written()
+    return inside and _rules_hold_refs(prepared.program.closed)
+
+
 class JitFunction(Inspectable):
     """A function that is written down once for each kind of arguments.
 
@@ -393,11 +469,15 @@ class JitFunction(Inspectable):
             varying, statics = self._options.sort(args, kwargs)
             leaves, structure = take_apart(*varying)
             avals = self._avals(leaves, args, kwargs)
+            if avals is None:
+                return _call_with_refs(self, args, kwargs)
             places = placements_of_leaves(leaves, context.placement)
             key = structure, avals, statics, context, places
             prepared = self._lane.values.get(key)
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
+            if _needs_itself(prepared):
+                return self._fun(*args, **kwargs)
             return self._run(prepared, leaves, args, kwargs)
         except Exception as error:
             format_for_user(error)
@@ -410,12 +490,15 @@ class JitFunction(Inspectable):
         return self if instance is None else MethodType(self, instance)
 
     def _avals(self, leaves, args, kwargs):
+        """Return the types of leaves; None if there are references among them."""
         try:
             return tuple([
                 leaf.aval if type(leaf) is ArrayImpl else typeof(leaf)
                 for leaf in leaves
             ])  # fmt: skip
         except (TypeError, ValueError):
+            if refs_in(leaves):
+                return None
             self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
             raise
 
@@ -440,7 +523,8 @@ class JitFunction(Inspectable):
                 warn_unusable_donations(program.closed, donated, given)
         prepared = CacheEntry(program, params, given)
         if isinstance(current_trace(), EvalTrace):
-            prepared.resolve_placement(program.captured + call.leaves, call.names())
+            operands = read_refs(program.captured) + call.leaves
+            prepared.resolve_placement(operands, call.names())
         if not program.captured:
             self._lane.put(key, prepared)
         return prepared

@@ -7,11 +7,12 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 # Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/18_llvm_rest.md: compile_context (3f8fecb4).
+# Amended in chapters/28_indexing_rest.md: _closed, trace_call, call_sharding_params
+#   (8288db2d).
 
 import copy
 import operator
 import os
-import time
 from contextlib import nullcontext
 from itertools import repeat
 from typing import NamedTuple
@@ -36,7 +37,7 @@ from minijax.diagnostics.tracebacks import source_line_readers
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, TraceProvenance, eval_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook, ShapeDtypeStruct, struct_of
-from minijax.monitoring import record_event_duration_secs
+from minijax.pytrees.argument_checks import is_ref, refs_in
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import PyTreeDef, tree_map
 from minijax.rematerialization.caching import (
@@ -92,7 +93,7 @@ class TracedProgram(NamedTuple):
 
 
 def _closed(call, key, jaxpr, consts):
-    captures = [key.hoist or isinstance(const, Tracer) for const in consts]
+    captures = [key.hoist or isinstance(x, Tracer) or is_ref(x) for x in consts]
     constvars, lifted = partition_list(captures, jaxpr.constvars)
     values, captured = partition_list(captures, consts)
     jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
@@ -118,11 +119,17 @@ def trace_cache_of(fun):
         return KeyedCache()
 
 
+def _ends(x):
+    """Return whether a captured value is of a transformation around."""
+    return isinstance(x, Tracer) or (is_ref(x) and not x.lasts)
+
+
 def trace_call(call, statics=(), hoist=False):
     """Return the `TracedProgram` of a call; it is made once for each kind of arguments.
 
     A program that has picked up tracers of the transformations around is right for them
-    alone, and not kept.
+    alone, and not kept. The results for the references among what it has captured
+    follow those of the function.
 
     Args:
       call: a `FlatCall`.
@@ -138,13 +145,13 @@ def trace_call(call, statics=(), hoist=False):
             cache_miss_hook.value(call, key, once)
             origin = TraceProvenance(call.name, call.fun_name, call.names)
             trace = JaxprTrace(current_trace(), origin)
+            trace.constants.states = {}
             with trace_scope(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
                 outs = call.__call__(*map(trace.new_input, call.avals))
                 jaxpr, consts = trace.to_jaxpr(outs)
             current_trace()  # who reads it lets go of the trace that has ended
             program = _closed(call, key, jaxpr, consts)
-            alone = not any(isinstance(x, Tracer) for x in program.captured)
-            once.insert(key, program, alone)
+            once.insert(key, program, not any(map(_ends, program.captured)))
     return program
 
 
@@ -336,13 +343,19 @@ def constrained_placement(placement, name, *programs):
     return common_placement(wishes + inside) or placement
 
 
+def user_out_avals(program):
+    """Return the types of the results of a user's function, without references."""
+    return program.closed.out_avals[: program.out_tree.num_leaves]
+
+
 def call_sharding_params(options, call, program):
     """Return the parameters of a call that say where it is to be, a dictionary."""
     if options.in_shardings is options.out_shardings is UNSPECIFIED:
         return {}
     outside = (UNSPECIFIED,) * len(program.captured)
+    finals = (UNSPECIFIED,) * len(refs_in(program.captured))
     wanted = in_shardings_of(options.in_shardings, call)
-    results = out_shardings_of(options.out_shardings, program.out_tree)
+    results = out_shardings_of(options.out_shardings, program.out_tree) + finals
     return sharding_params(in_shardings=outside + wanted, out_shardings=results)
 
 
@@ -525,7 +538,6 @@ def run_program(closed, args, backend=None, name="program", placement=None):
     return compile_cached(closed, backend, name, placement=placement)(*args)
 
 
-COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _executables = weakref_cache()
 
 
@@ -551,10 +563,7 @@ def compile_cached(closed, backend=None, name="program", donated=(), placement=N
         if (value := once.values.get(key)) is None:
             program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
-            start = time.perf_counter()
             value = backends[backend](program, name, **options)
-            taken = time.perf_counter() - start
-            record_event_duration_secs(COMPILE_EVENT, taken, fun_name=name)
             if hasattr(value, "placement"):
                 value.placement = placement
             once.insert(key, value)

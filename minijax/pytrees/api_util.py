@@ -12,8 +12,10 @@ References: ``jax.api_util``, ``jax.jvp``.
 # Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
 #   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
 #   FlatCall._split_aux, jvp (df7d6b9d).
+# Amended in chapters/28_indexing_rest.md: jvp (267608e8).
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from minijax.arrays.array import typeof
@@ -23,14 +25,19 @@ from minijax.pytrees.argument_checks import (
     check_callable,
     check_primals_and_tangents,
     instantiate_tangent,
+    is_ref,
+    lent_refs,
     positional_names,
+    refs_in,
     resolve_argnums,
     tangent_leaf,
 )
-from minijax.pytrees.registry import keystr, structure_differences
+from minijax.pytrees.registry import keystr, register_pytree_node, structure_differences
 from minijax.pytrees.tree_util import (
     tree_flatten,
+    tree_leaves,
     tree_leaves_with_path,
+    tree_map,
     tree_structure,
 )
 
@@ -209,6 +216,135 @@ def flatten_like(
 # Forward-mode differentiation of functions on trees of arrays.
 
 
+class Lent:
+    """What a reference holds, marked as such in a tree of arguments.
+
+    Args:
+      value: the array.
+      kind: the class of the reference.
+    """
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, value, kind):
+        self.value, self.kind = value, kind
+
+
+register_pytree_node(
+    Lent, lambda x: ((x.value,), x.kind), lambda kind, values: Lent(values[0], kind)
+)
+
+
+def returning_refs(fun):
+    """Return a function that gets `Lent` arrays where `fun` gets references.
+
+    It returns the pair of the result, and the list of what the references hold then.
+    """
+
+    @wraps(fun)
+    def pure(*args, **kwargs):
+        made = []
+
+        def stand_in(x):
+            if not isinstance(x, Lent):
+                return x
+            made.append(x.kind.stand_in(x.value))
+            return made[-1]
+
+        trees = tree_map(
+            stand_in, (args, kwargs), is_leaf=lambda x: isinstance(x, Lent)
+        )
+        result = fun(*trees[0], **trees[1])
+        return result, [ref.read() for ref in made]
+
+    return pure
+
+
+class Loan:
+    """A call of a transformed function, with arrays in place of references.
+
+    Args:
+      name: of the transformation, for messages.
+      fun: the function whose arguments they are.
+      args, kwargs: its arguments.
+      flags: for each leaf whether it is lent if it is a reference; None for all.
+
+    Attributes:
+      refs: the references.
+      args, kwargs: the arguments, with `Lent` in place of them.
+
+    Raises:
+      ValueError: if a reference is there twice.
+    """
+
+    def __init__(self, name, fun, args, kwargs=None, flags=None):
+        leaves, tree = tree_flatten((args, kwargs or {}))
+        flags = [is_ref(x) for x in leaves] if flags is None else flags
+        self.refs = [x for x, flag in zip(leaves, flags) if flag]
+        check_aliases(name, fun, args, kwargs or {})
+        pairs = zip(leaves, flags)
+        lent = [Lent(x.read(), type(x)) if flag else x for x, flag in pairs]
+        self.args, self.kwargs = tree.unflatten(lent)
+        self._call = name, fun, args, kwargs or {}
+
+    def refuse_closure(self, ref):
+        """Raise, since one of the references is used as well as its stand-in."""
+        name, fun, args, kwargs = self._call
+        labels = argument_names(fun, args, kwargs)
+        place = [x is ref for x in tree_leaves((args, kwargs))].index(True)
+        raise ValueError(
+            f"when tracing {getattr(fun, '__name__', fun)} for {name}, a mutable array "
+            f"reference of type {ref.str_short()} was both closed over and passed as "
+            f"the argument {labels[place]}. Use the argument alone."
+        )
+
+    def call(self, function):
+        """Return the result of a function that `returning_refs` made, and write."""
+        token = lent_refs.set((*lent_refs.get(), self))
+        try:
+            result, finals = function(*self.args, **self.kwargs)
+        finally:
+            lent_refs.reset(token)
+        for ref, final in zip(self.refs, finals):
+            ref.write(final)
+        return result
+
+
+def holds_refs(tree):
+    """Return whether a tree has references among its leaves."""
+    return bool(refs_in(tree_leaves(tree)))
+
+
+def check_aliases(name, fun, args, kwargs):
+    """Raise if a reference is there twice among the arguments of a call."""
+    first: dict = {}
+    for i, leaf in enumerate(tree_leaves((args, kwargs))):
+        if is_ref(leaf) and first.setdefault(leaf, i) != i:
+            labels = argument_names(fun, args, kwargs)
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to "
+                f"a function, but when tracing {getattr(fun, '__name__', fun)} for "
+                f"{name} the mutable array reference of type {leaf.str_short()} "
+                f"appeared at both {labels[first[leaf]]} and {labels[i]}."
+            )
+
+
+def _jvp_of_refs(fun, primals, tangents, has_aux):
+    """Move what references hold by what the references among the tangents hold."""
+
+    def pure(*args):
+        result, finals = returning_refs(fun)(*args)
+        result, aux = result if has_aux else (result, None)
+        return (result, finals), aux
+
+    values, moves = Loan("jvp", fun, primals), Loan("jvp", fun, tangents)
+    given = values.args, moves.args
+    (out, finals), (slope, final_slopes), aux = jvp(pure, *given, has_aux=True)
+    for ref, final in zip(values.refs + moves.refs, finals + final_slopes):
+        ref.write(final)
+    return (out, slope, aux) if has_aux else (out, slope)
+
+
 def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple:
     """Return the value of a function and its derivative in one direction.
 
@@ -217,7 +353,8 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
       primals: tuple (or list) of its arguments.
       tangents: the direction: a tuple (or list) with the tree structure of `primals`,
         whose leaves have the shapes and dtypes of theirs; dtype ``float0`` for
-        integers and booleans.
+        integers and booleans; a reference for a reference, where the direction of what
+        that one holds is changed with it.
       has_aux: whether `fun` returns a pair ``(result, aux)``.
 
     Returns:
@@ -233,6 +370,8 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
     """
     check_callable(fun)
     check_primals_and_tangents(primals, tangents)
+    if holds_refs(primals):
+        return _jvp_of_refs(fun, tuple(primals), tuple(tangents), has_aux)
     call = FlatCall("jvp", fun, primals, has_aux=has_aux)
     structure = tree_structure(primals)
     given = flatten_like(structure, tangents, "tangents", "primals", TypeError)

@@ -5,9 +5,10 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (e11fc476).
 
 import inspect
-from collections.abc import Sequence
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
         positions are the same.
     """
     positions = []
-    for argnum in argnums if isinstance(argnums, Sequence) else [argnums]:
+    for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
         position = operator_index(argnum, f"argnums of {name}")
         if position >= num_args:
             raise error(
@@ -80,6 +81,51 @@ def positional_names(fun, count):
     return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
 
 
+# The `Loan`s in use while transformed functions run: of references, to stand-ins.
+lent_refs: ContextVar = ContextVar("lent_refs", default=())
+
+
+class MutableReference:
+    """A leaf that holds an array and may come to hold another; see `new_ref`."""
+
+    __slots__ = ()
+
+    def read(self):
+        """Return the array that it holds here."""
+        raise NotImplementedError(f"{type(self).__name__} has no read")
+
+    def write(self, value):
+        """Let it hold another array from here on."""
+        raise NotImplementedError(f"{type(self).__name__} has no write")
+
+    def str_short(self):
+        """Return its type in short."""
+        raise NotImplementedError(f"{type(self).__name__} has no type")
+
+
+def is_ref(x):
+    """Return whether `x` is a reference to an array."""
+    return isinstance(x, MutableReference)
+
+
+def refs_in(values):
+    """Return the references among values, a list."""
+    return [x for x in values if isinstance(x, MutableReference)]
+
+
+def read_refs(values):
+    """Return values, with the array that it holds in place of each reference."""
+    return [x.read() if isinstance(x, MutableReference) else x for x in values]
+
+
+def write_refs(refs, outs):
+    """Write the last results of a program to references, and return the others."""
+    count = len(outs) - len(refs)
+    for ref, final in zip(refs, outs[count:]):
+        ref.write(final)
+    return outs[:count]
+
+
 class CallChecks:
     """What is refused at the entrance and at the exit of a call, and in which words.
 
@@ -98,6 +144,14 @@ class CallChecks:
             ) from None
 
     def _check_output(self, out, i):
+        if is_ref(out):
+            raise ValueError(
+                f"function {self.fun_name} traced for {self.name} returned a mutable "
+                f"array reference of type {out.str_short()} at output tree path "
+                f"result{self.out_name(i)}, but mutable array references cannot be "
+                "returned. Return what it holds, ref[...], or pass the reference as an "
+                "argument and write to it."
+            )
         try:
             typeof(out)
         except (TypeError, ValueError) as error:

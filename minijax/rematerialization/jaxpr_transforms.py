@@ -12,6 +12,7 @@ References: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in
 
 # Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: _traced_call (88f25a3b).
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -568,7 +569,8 @@ _programs = weakref_cache()
 def _traced_call(call):
     """Return the program of a call, its first operands, and the result's structure."""
     origin = TraceProvenance(call.name, call.fun_name, call.names)
-    closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
+    written = trace_to_jaxpr(call, call.avals, origin, threads=True)
+    closed = ClosedJaxpr(*written)
     return convert_constvars_closed(closed), closed.consts, call.out_tree
 
 

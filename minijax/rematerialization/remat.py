@@ -6,6 +6,7 @@ of ``jit_p`` in ``jax._src.pjit``.
 
 # Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: checkpoint (7352a3d3).
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from minijax.forward_mode.jvp import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.linearization.linearize import partial_eval_rules
 from minijax.numpy.operands import as_array
+from minijax.pytrees.api_util import holds_refs
+from minijax.pytrees.argument_checks import refs_in
 from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
     PartialEvalResult,
@@ -233,7 +236,8 @@ def checkpoint(
 ) -> Callable[..., Any]:
     """Return a function that keeps its arguments for its derivative, and little else.
 
-    What its derivative needs besides is computed again when it is needed.
+    What its derivative needs besides is computed again when it is needed. If it uses
+    references, it is called as it is.
 
     Args:
       fun: a function of trees of arrays.
@@ -257,8 +261,12 @@ def checkpoint(
 
     @wraps(fun)
     def fun_remat(*args, **kwargs):
+        if holds_refs((args, kwargs)):
+            return fun(*args, **kwargs)
         call, statics = flatten_traced_args(fun, args, kwargs, static_argnums, names)
         jaxpr, consts, out_tree = closed_jaxpr_of_call(call, statics)
+        if refs_in(consts):
+            return fun(*args, **kwargs)
         how = params | {"prevent_cse": flags_per_leaf(flags, call, len(consts))}
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **how)
         return out_tree.unflatten(outs)

@@ -6,6 +6,8 @@ Applications* (1990), ``jax.lax.scan``, ``jax.lax.fori_loop``, ``jax.lax.map``.
 
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: TracedScanBody.__init__ (76921147).
+# Amended in chapters/28_indexing_rest.md: scan (de622964).
 
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +22,13 @@ from minijax.control_flow.common import (
     check_carry_type,
     closed_jaxpr_with_io,
     promote_weak_typed_inputs,
+    thread_refs,
 )
 from minijax.forward_mode.jvp_rules import slice_along_axis
 from minijax.jaxprs.jaxpr import abstractify
 from minijax.jitting.compilation import trace_call
-from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.api_util import FlatCall, Loan, holds_refs, returning_refs
+from minijax.pytrees.argument_checks import read_refs, refs_in, write_refs
 from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.rematerialization.jaxpr_transforms import (
     merge_lists,
@@ -164,6 +168,9 @@ class TracedScanBody:
             self.carry, promoted = promote_weak_typed_inputs(self.carry, *avals)
             avals = self._write_down(tree) if promoted else avals
         check_carry_type("scan", f, tree, avals[0], self.carry_tree, avals[1])
+        self.refs, count = refs_in(self.program.captured), len(self.carry)
+        self.program = thread_refs(self.program, self.refs, count, count)
+        self.carry = [*self.carry, *read_refs(self.refs)]
 
     def _write_down(self, tree):
         """Trace, and return the types of the carry before and after."""
@@ -240,6 +247,30 @@ def _as_array(x):
 # scan, fori_loop: loops with a known number of steps, as users write them.
 
 
+def _scan_of_refs(f, init, xs, options):
+    """Scan what references hold, row by row, and write the new rows."""
+    loan = Loan("scan", f, (init, xs))
+    if holds_refs(init):
+        raise ValueError(
+            "scan: the carry is what a step returns, and references cannot be "
+            "returned. Let the step close over the reference; the loop carries what it "
+            "holds."
+        )
+    one_step = returning_refs(f)
+
+    def step(carry, rows):
+        result, finals = one_step(carry, rows)
+        if not (isinstance(result, (tuple, list)) and len(result) == 2):
+            return result  # which scan refuses
+        return result[0], (result[1], finals)
+
+    def run(_, xs):
+        carry, (ys, finals) = scan(step, init, xs, **options)
+        return (carry, ys), finals
+
+    return loan.call(run)
+
+
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -257,7 +288,7 @@ def scan(
         of the old one, and a tree of arrays, or None.
       init: the carry of the first step.
       xs: tree of arrays, whose leading axes have one size, the number of steps; None if
-        the steps need nothing.
+        the steps need nothing. Of a reference each step gets one to its row.
       length: the number of steps; needed if `xs` has no arrays.
       reverse: whether the steps take the rows from the last to the first; the results
         are stacked in the order of the rows in any case.
@@ -272,12 +303,16 @@ def scan(
     Raises:
       TypeError: if `f` cannot be called or does not return a pair, or if the carry that
         it returns does not have the structure and types of the one that it got.
-      ValueError: if the number of steps is not told, or told in different ways.
+      ValueError: if the number of steps is not told, or told in different ways, or if a
+        reference is to be carried.
 
     Reference: ``jax.lax.scan``.
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f has to be a function of one step, got {f!r}.")
+    if holds_refs((init, xs)):
+        options = {"length": length, "reverse": reverse, "unroll": unroll}
+        return _scan_of_refs(f, init, xs, options)
     length = scan_length(xs, length)
     if config.jax_disable_jit:
         return scan_in_python(f, init, xs, length, reverse)
@@ -285,6 +320,7 @@ def scan(
     how = {"length": length, "reverse": bool(reverse)}
     how["unroll"] = canonicalize_unroll(unroll, length)
     carry, ys = bind_scan_body(step, tree_leaves(xs), **how)
+    carry = write_refs(step.refs, carry)
     return step.program.out_tree.unflatten([*carry, *ys])
 
 
