@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from pathlib import Path
 
 import llvmlite
@@ -33,8 +34,10 @@ from minijax.core import (
     current_trace,
     set_current_trace,
 )
+from minijax.dispatch.eager import EagerPlan, _alike
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
+from minijax.passes.pipeline import evaluate_eqn
 from minijax.profiler.spans import _recordings
 from minijax.rematerialization.caching import all_caches
 from minijax.sharding import Mesh
@@ -56,9 +59,10 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.fixture(autouse=True)
 def interruptible():
     """Ctrl-C interrupts, even if these tests run in the background of a shell."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before, floats = signal.signal(signal.SIGINT, signal.default_int_handler), np.geterr()
     yield
     signal.signal(signal.SIGINT, before)
+    np.seterr(**floats)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,6 +91,8 @@ def state():
         "making": [x for x in making if x and "unlocked" not in repr(x)],
         "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
+        "floats": np.geterr(), "printing": np.get_printoptions(),
+        "warnings": ([*warnings.filters], warnings._showwarnmsg_impl),
     }  # fmt: skip
 
 
@@ -287,6 +293,46 @@ def test_calls(name, warm, draws=DRAWS):
         assert not wrong, (where, wrong)
         assert numbers_of(call()) == expected, where
     works()
+
+
+tersely = minijax.jit(lambda x: minijax.debug.print("{}", x))
+with np.printoptions(precision=2):
+    tersely(X)
+HALF, MATRIX = jnp.ones(2, "float16"), jnp.ones((40, 40))
+[LOG] = minijax.make_jaxpr(lax.log)(X).eqns
+# Settings of NumPy and Python that are another's: who sets them for a while.
+BORROWED = np._core._ufunc_config, np._core.arrayprint, warnings, contextlib
+SETTING = {
+    "evaluation": lambda: lax.log(X * 0),
+    "program of Python": fixed(minijax.jit(lambda x: lax.log(x * 0), backend="python")),
+    "kernels": fixed(minijax.jit(lambda x: lax.log(x * 0), backend="kernels")),
+    "conversion": lambda: jnp.asarray(np.array([1e300]), "float32"),
+    "constant of a program": lambda: minijax.make_jaxpr(lambda x: x + 70000.0)(HALF),
+    "constant that is folded": lambda: evaluate_eqn(LOG, [np.zeros(4, "f")]),
+    "matrix product": fixed(minijax.jit(lambda x: x @ x[0], backend="kernels"), MATRIX),
+    "words": lambda: minijax.random.bits(minijax.random.key(3), (2,)),
+    "polynomial": lambda: jnp.polyint(X, 200),
+    "numbers": lambda: minijax.scipy.special.bernoulli(40),
+    "print": lambda: tersely(X),
+    "plan": lambda: EagerPlan(jnp.var, (X,), {}, X.placement),
+    "agreement": lambda: _alike(X, X, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", SETTING)
+def test_settings_of_others(name):
+    """Frames of those who made the settings count as ours."""
+    work = SETTING[name]
+    folders = PACKAGE, *[module.__file__ for module in BORROWED]
+    before, met = state(), Places(folders=folders)
+    work()
+    met.run(work)
+    for number in [n for n, file in enumerate(met.files) if file in folders]:
+        turn = Places(number, folders)
+        turn.run(work)
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        assert not wrong, (turn.where, wrong)
 
 
 def test_what_is_donated_is_gone_before_a_program_may_write_over_it():
