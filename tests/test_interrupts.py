@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 
 import llvmlite
@@ -21,7 +22,7 @@ from llvmlite.binding import ffi
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax, profiler
+from minijax import export, lax, profiler
 from minijax._lazy import _at_rest, _lock
 from minijax.arrays.config import permissive_promotion, wanted
 from minijax.arrays.dtypes import config
@@ -34,7 +35,9 @@ from minijax.core import (
     current_trace,
     set_current_trace,
 )
+from minijax.dispatch.compilation_cache import read_object, write_object
 from minijax.dispatch.eager import EagerPlan, _alike
+from minijax.dispatch.private_files import TEMPORARY_SUFFIX, read_secret
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
 from minijax.passes.pipeline import evaluate_eqn
@@ -45,6 +48,8 @@ from minijax.sharding import PartitionSpec as P
 from minijax.sharding.manual_axes import as_replica, thread_state
 from minijax.sharding.named_sharding import _mesh_set
 from minijax.spmd.lockstep_executor import collect_notes, current_notes
+from minijax.threads.environment import _cache
+from minijax.training import checkpoints
 from tests.emulated_card import emulated_gpu
 from tests.interrupts import PACKAGE, Places, interrupted, places
 
@@ -112,11 +117,15 @@ def of_a_user():
         yield
 
 
-def traced():
-    """Take a trace of the profiler, without calls: they need what counts places."""
+def without_calls():
+    """Return options of a trace without calls: they need what counts places."""
     options = profiler.ProfileOptions()
     options.python_tracer_level = 0
-    return profiler.trace(tempfile.mkdtemp(), profiler_options=options)
+    return options
+
+
+def traced():
+    return profiler.trace(tempfile.mkdtemp(), profiler_options=without_calls())
 
 
 BLOCKS = {
@@ -333,6 +342,73 @@ def test_settings_of_others(name):
         now = state()
         wrong = {key: now[key] for key in before if now[key] != before[key]}
         assert not wrong, (turn.where, wrong)
+
+
+def traced_to(folder):
+    with profiler.trace(str(folder), profiler_options=without_calls()):
+        X + X
+
+
+def cached(folder):
+    read_secret.cache_clear()
+    write_object(str(folder), "0" * 64, b"code")
+    assert read_object(str(folder), "0" * 64) == b"code"
+
+
+def saved(folder):
+    checkpoints.save(folder / "saved", {"x": X, "n": 3})
+    found = checkpoints.restore(folder / "saved", {"x": X, "n": 0})
+    assert found["n"] == 3
+
+
+def exported(folder):
+    program = export.export(minijax.jit(lambda x: x * 2))(X)
+    (folder / "exported").write_text(program.mlir_module())
+
+
+def arrays_of_numpy(folder):
+    jnp.savez(folder / "arrays.npz", x=X)
+    with jnp.load(folder / "arrays.npz") as found:
+        assert found["x"].tolist() == [0, 1, 2, 3]
+
+
+def environment(folder):
+    where = config.override("jax_compilation_cache_dir", str(folder))
+    with where, config.override("jax_enable_compilation_cache", True):
+        assert " files, " in _cache()
+
+
+FILES = cached, saved, exported, traced_to, arrays_of_numpy, environment
+DRAFTS = "part", TEMPORARY_SUFFIX.strip(".")
+
+
+def handles():
+    """Return what is open in this process."""
+    gc.collect()
+    return sorted(os.readlink(f"/proc/self/fd/{n}") for n in open_numbers())
+
+
+def open_numbers():
+    return [n for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="asks Linux")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", FILES)
+def test_files_are_closed(work, tmp_path, draws=4 * DRAWS):
+    """No handle stays open, no lock locked, and no draft on the disk."""
+    work(tmp_path)
+    before, opened = state(), handles()
+    count = places(partial(work, tmp_path))
+    for number in random.Random(work.__name__).sample(range(count), min(draws, count)):
+        where, held = interrupted(partial(work, tmp_path), number)
+        del held
+        assert handles() == opened, where
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        drafts = [*filter(lambda path: path.name.endswith(DRAFTS), tmp_path.rglob("*"))]
+        assert not wrong and not drafts, (where, wrong, drafts)
+    work(tmp_path)
 
 
 def test_what_is_donated_is_gone_before_a_program_may_write_over_it():

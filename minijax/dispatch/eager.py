@@ -474,11 +474,9 @@ class PlanCache(SignatureCache):
         self.times[key] += spent
         if self.times[key] < self.price or key in self.refused:
             return
-        if self._making_lock.acquire(False):
-            try:
+        if not self._making_lock.locked():
+            with self._making_lock:
                 self._make(key, call, result, took, placement)
-            finally:
-                self._making_lock.release()
 
     def _make(self, key, call, result, took, placement):
         """Keep a plan that has proved itself, or note that there is none."""
