@@ -64,7 +64,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.fixture(autouse=True)
 def interruptible():
     """Ctrl-C interrupts, even if these tests run in the background of a shell."""
-    before, floats = signal.signal(signal.SIGINT, signal.default_int_handler), np.geterr()
+    floats = np.geterr()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
     np.seterr(**floats)
@@ -385,11 +386,8 @@ DRAFTS = "part", TEMPORARY_SUFFIX.strip(".")
 def handles():
     """Return what is open in this process."""
     gc.collect()
-    return sorted(os.readlink(f"/proc/self/fd/{n}") for n in open_numbers())
-
-
-def open_numbers():
-    return [n for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")]
+    paths = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return sorted(os.readlink(path) for path in paths if os.path.lexists(path))
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="asks Linux")
