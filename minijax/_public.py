@@ -167,7 +167,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.extend": {},
     "minijax.extend.arguments": {
-        "minijax.arrays.dtypes": "check_dtype",
+        "minijax.arrays.dtypes": "check_dtype warn_user",
         "minijax.arrays.interchange": "check_room promised",
         "minijax.arrays.numerics": """
             canonicalize_axis canonicalize_int_tuple check_kind check_rank

@@ -47,13 +47,13 @@ class Places:
       folders: whose code is looked into; the package by default.
 
     Attributes:
-      files: for each place that was met, in which file it is.
+      files, functions: for each place that was met, in which file and function it is.
       where: the place, as text; None if it was not met.
       error: what was raised, with its frames: an interactive Python keeps them as well.
     """
 
     def __init__(self, wanted=-1, folders=(PACKAGE,)):
-        self.folders, self.files = folders, []
+        self.folders, self.files, self.functions = folders, [], []
         self.wanted, self.count, self.last, self.where = wanted, 0, {}, None
         self.error = None
 
@@ -62,6 +62,7 @@ class Places:
             return  # the package keeps the signal for later
         self.count += 1
         self.files.append(frame.f_code.co_filename)
+        self.functions.append(frame.f_code.co_name)
         if self.count - 1 == self.wanted:
             code = frame.f_code
             self.where = f"{what} {code.co_filename}:{frame.f_lineno} {code.co_name}"

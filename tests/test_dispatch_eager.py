@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -20,6 +21,7 @@ from minijax import random
 from minijax.dispatch import eager
 from minijax.dispatch.eager import OneOperation, PlanCache
 from tests import catalogue_cases, numpy_cases
+from tests.interrupts import Places, interrupted
 from tests.sampler_cases import EXACT
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -450,6 +452,37 @@ def test_an_interrupt_leaves_things_as_they_were(at_once, monkeypatch):
     ready = answer_of(jnp.average)._ready
     assert not ready.plans and not ready.refused and not ready._making_lock.locked()
     assert float(warm(lambda: jnp.average(x))) == 2.5 and ready.plans
+
+
+def test_an_interrupt_anywhere_leaves_no_lock(at_once):
+    def again():
+        minijax.clear_caches()
+        jnp.average(x)
+        return lambda: jnp.average(x)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ready, met = answer_of(jnp.average)._ready, Places()
+        met.run(again())
+        assert ready.plans
+        for number in [n for n, name in enumerate(met.functions) if name == "look"]:
+            where, held = interrupted(again(), number)
+            assert not ready._making_lock.locked(), where
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_warnings_of_other_threads_are_not_hidden(at_once, monkeypatch):
+    def record(*args):
+        thread = threading.Thread(target=warnings.warn, args=["from another thread"])
+        thread.start()
+        thread.join()
+        return recorded(*args)
+
+    recorded = eager.PlanTrace.record
+    monkeypatch.setattr(eager.PlanTrace, "record", record)
+    with pytest.warns(UserWarning, match="another"):
+        warm(lambda: jnp.average(x))
 
 
 def test_plans_hold_no_arguments(at_once):

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
+from functools import partial
 from pathlib import Path
 
 import llvmlite
@@ -20,7 +22,7 @@ from llvmlite.binding import ffi
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax, profiler
+from minijax import export, lax, profiler
 from minijax._lazy import _at_rest, _lock
 from minijax.arrays.config import permissive_promotion, wanted
 from minijax.arrays.dtypes import config
@@ -33,8 +35,12 @@ from minijax.core import (
     current_trace,
     set_current_trace,
 )
+from minijax.dispatch.compilation_cache import read_object, write_object
+from minijax.dispatch.eager import EagerPlan, _alike
+from minijax.dispatch.private_files import TEMPORARY_SUFFIX, read_secret
 from minijax.experimental import autojit
 from minijax.extend.core import take_current_trace
+from minijax.passes.pipeline import evaluate_eqn
 from minijax.profiler.spans import _recordings
 from minijax.rematerialization.caching import all_caches
 from minijax.sharding import Mesh
@@ -42,6 +48,8 @@ from minijax.sharding import PartitionSpec as P
 from minijax.sharding.manual_axes import as_replica, thread_state
 from minijax.sharding.named_sharding import _mesh_set
 from minijax.spmd.lockstep_executor import collect_notes, current_notes
+from minijax.threads.environment import _cache
+from minijax.training import checkpoints
 from tests.emulated_card import emulated_gpu
 from tests.interrupts import PACKAGE, Places, interrupted, places
 
@@ -56,9 +64,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.fixture(autouse=True)
 def interruptible():
     """Ctrl-C interrupts, even if these tests run in the background of a shell."""
+    floats = np.geterr()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+    np.seterr(**floats)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,6 +97,8 @@ def state():
         "making": [x for x in making if x and "unlocked" not in repr(x)],
         "profiles": [*_recordings],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
+        "floats": np.geterr(), "printing": np.get_printoptions(),
+        "warnings": ([*warnings.filters], warnings._showwarnmsg_impl),
     }  # fmt: skip
 
 
@@ -106,11 +118,15 @@ def of_a_user():
         yield
 
 
-def traced():
-    """Take a trace of the profiler, without calls: they need what counts places."""
+def without_calls():
+    """Return options of a trace without calls: they need what counts places."""
     options = profiler.ProfileOptions()
     options.python_tracer_level = 0
-    return profiler.trace(tempfile.mkdtemp(), profiler_options=options)
+    return options
+
+
+def traced():
+    return profiler.trace(tempfile.mkdtemp(), profiler_options=without_calls())
 
 
 BLOCKS = {
@@ -287,6 +303,110 @@ def test_calls(name, warm, draws=DRAWS):
         assert not wrong, (where, wrong)
         assert numbers_of(call()) == expected, where
     works()
+
+
+tersely = minijax.jit(lambda x: minijax.debug.print("{}", x))
+with np.printoptions(precision=2):
+    tersely(X)
+HALF, MATRIX = jnp.ones(2, "float16"), jnp.ones((40, 40))
+[LOG] = minijax.make_jaxpr(lax.log)(X).eqns
+# Settings of NumPy and Python that are another's: who sets them for a while.
+BORROWED = np._core._ufunc_config, np._core.arrayprint, warnings, contextlib
+SETTING = {
+    "evaluation": lambda: lax.log(X * 0),
+    "program of Python": fixed(minijax.jit(lambda x: lax.log(x * 0), backend="python")),
+    "kernels": fixed(minijax.jit(lambda x: lax.log(x * 0), backend="kernels")),
+    "conversion": lambda: jnp.asarray(np.array([1e300]), "float32"),
+    "constant of a program": lambda: minijax.make_jaxpr(lambda x: x + 70000.0)(HALF),
+    "constant that is folded": lambda: evaluate_eqn(LOG, [np.zeros(4, "f")]),
+    "matrix product": fixed(minijax.jit(lambda x: x @ x[0], backend="kernels"), MATRIX),
+    "words": lambda: minijax.random.bits(minijax.random.key(3), (2,)),
+    "polynomial": lambda: jnp.polyint(X, 200),
+    "numbers": lambda: minijax.scipy.special.bernoulli(40),
+    "print": lambda: tersely(X),
+    "plan": lambda: EagerPlan(jnp.var, (X,), {}, X.placement),
+    "agreement": lambda: _alike(X, X, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", SETTING)
+def test_settings_of_others(name):
+    """Frames of those who made the settings count as ours."""
+    work = SETTING[name]
+    folders = PACKAGE, *[module.__file__ for module in BORROWED]
+    before, met = state(), Places(folders=folders)
+    work()
+    met.run(work)
+    for number in [n for n, file in enumerate(met.files) if file in folders]:
+        turn = Places(number, folders)
+        turn.run(work)
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        assert not wrong, (turn.where, wrong)
+
+
+def traced_to(folder):
+    with profiler.trace(str(folder), profiler_options=without_calls()):
+        X + X
+
+
+def cached(folder):
+    read_secret.cache_clear()
+    write_object(str(folder), "0" * 64, b"code")
+    assert read_object(str(folder), "0" * 64) == b"code"
+
+
+def saved(folder):
+    checkpoints.save(folder / "saved", {"x": X, "n": 3})
+    found = checkpoints.restore(folder / "saved", {"x": X, "n": 0})
+    assert found["n"] == 3
+
+
+def exported(folder):
+    program = export.export(minijax.jit(lambda x: x * 2))(X)
+    (folder / "exported").write_text(program.mlir_module())
+
+
+def arrays_of_numpy(folder):
+    jnp.savez(folder / "arrays.npz", x=X)
+    with jnp.load(folder / "arrays.npz") as found:
+        assert found["x"].tolist() == [0, 1, 2, 3]
+
+
+def environment(folder):
+    where = config.override("jax_compilation_cache_dir", str(folder))
+    with where, config.override("jax_enable_compilation_cache", True):
+        assert " files, " in _cache()
+
+
+FILES = cached, saved, exported, traced_to, arrays_of_numpy, environment
+DRAFTS = "part", TEMPORARY_SUFFIX.strip(".")
+
+
+def handles():
+    """Return what is open in this process."""
+    gc.collect()
+    paths = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return sorted(os.readlink(path) for path in paths if os.path.lexists(path))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="asks Linux")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", FILES)
+def test_files_are_closed(work, tmp_path, draws=4 * DRAWS):
+    """No handle stays open, no lock locked, and no draft on the disk."""
+    work(tmp_path)
+    before, opened = state(), handles()
+    count = places(partial(work, tmp_path))
+    for number in random.Random(work.__name__).sample(range(count), min(draws, count)):
+        where, held = interrupted(partial(work, tmp_path), number)
+        del held
+        assert handles() == opened, where
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        drafts = [*filter(lambda path: path.name.endswith(DRAFTS), tmp_path.rglob("*"))]
+        assert not wrong and not drafts, (where, wrong, drafts)
+    work(tmp_path)
 
 
 def test_what_is_donated_is_gone_before_a_program_may_write_over_it():

@@ -36,7 +36,6 @@ def test_text_of_a_loss():
         return (residual * residual).sum()
 
     assert text_of(loss, X, np.ones((8, 3), "f"), np.ones(8, "f")) == (
-        '@np.errstate(all="ignore")\n'
         "def f(a, b, c):\n"
         "    d = (b @ a.reshape((3, 1))).reshape((8,))\n"
         "    e = np.tanh(d)\n"

@@ -15,10 +15,9 @@ def test_a_scope_becomes_a_function_with_its_constants():
     scope.constant("not mentioned", "other")
     scope.line(f"b = a + {table}")
     scope.end(["b"])
-    text, function, _ = scope.as_function("added", ["a"], ["@np.errstate()"])
+    text, function, _ = scope.as_function("added", ["a"])
     assert text == (
         "# table: a table\n"
-        "@np.errstate()\n"
         "def added(a):\n"
         "    b = a + table\n"
         "    return [b]\n"

@@ -4,9 +4,13 @@ import gc
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.llvm.compiler import Engine
 from minijax.rematerialization import caching as remembering
 from minijax.rematerialization.caching import (
     KeyedCache,
@@ -15,6 +19,8 @@ from minijax.rematerialization.caching import (
     weakref_cache,
     weakref_memoize,
 )
+from minijax.sharding import Mesh
+from minijax.sharding import PartitionSpec as P
 
 
 def in_threads(work, count=8):
@@ -169,3 +175,61 @@ def test_clear_caches():
     minijax.clear_caches()
     f(1.0), f(1.0)
     assert len(count) == 2
+
+
+X = jnp.arange(4.0)
+MESH = Mesh(np.array(minijax.devices("cpu")[:1]), ("i",))
+
+
+def compiled(function):
+    return minijax.jit(function, backend="cpu")
+
+
+# Calls of functions that are new each time, and that nobody holds afterwards.
+DROPPED = {
+    "jit": lambda f: compiled(f)(X),
+    "many calls": lambda f: [*map(compiled(f), [X] * 200)],
+    "grad": lambda f: minijax.grad(compiled(lambda x: f(x).sum()))(X),
+    "vmap": lambda f: minijax.vmap(compiled(f))(X),
+    "loop": lambda f: compiled(lambda x: lax.fori_loop(0, 3, lambda i, y: f(y), x))(X),
+    "ahead": lambda f: compiled(f).lower(X).compile()(X),
+    "callback": lambda f: compiled(lambda x: f(minijax.pure_callback(np.sin, X, x)))(X),
+    "pmap": lambda f: [*map(minijax.pmap(f), [X[None]] * 9)],
+    "shard_map": lambda f: compiled(
+        minijax.shard_map(f, mesh=MESH, in_specs=P("i"), out_specs=P("i"))
+    )(X),
+}
+
+
+def engines():
+    gc.collect()
+    return sum(isinstance(each, Engine) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_machine_code_goes_with_its_function(name, monkeypatch):
+    monkeypatch.setattr("minijax.sharding.pmap.MAX_CACHED_PROGRAMS", 4)
+    minijax.clear_caches()
+    counts = []
+    for number in range(12):
+        DROPPED[name](lambda x, number=number: jnp.sin(x) * (number + 0.5))
+        counts.append(engines())
+    assert counts[-1] == counts[5] and counts[-1] - counts[0] <= 4, counts
+
+
+def test_machine_code_stays_while_it_runs():
+    """The last reference to a function goes in the middle of its call."""
+
+    def drop(x):
+        holder.clear()
+        minijax.clear_caches()
+        found.append(engines())
+        return x
+
+    holder, found = [], []
+    for number in range(4):
+        holder += [
+            compiled(lambda x, n=number: minijax.pure_callback(drop, X, x * 2) + n)
+        ]
+        assert holder[0](X).tolist() == [number + 2 * n for n in range(4)]
+    assert min(found) > 0 and engines() < max(found)

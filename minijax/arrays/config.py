@@ -11,7 +11,6 @@ References: ``jax.config.values``, ``jax.numpy_dtype_promotion``,
 # edit the chapter, not this file.
 
 import os
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -27,6 +26,7 @@ from minijax.arrays.dtypes import (
     dtype_kind,
     dtype_name,
     lattice_node,
+    warn_user,
 )
 from minijax.context_values import DerivedContextValue
 from minijax.core import EvalTrace, Trace, Tracer, _current_trace, set_current_trace
@@ -367,7 +367,7 @@ def check_rank_promotion(name, shapes):
             "and with the config option jax_numpy_rank_promotion='raise'. For more "
             f"information, {MANUAL}"
         )
-    warnings.warn(
+    warn_user(
         f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set "
         "the jax_numpy_rank_promotion config option to 'allow' to disable this "
         f"warning; for more information, {MANUAL}",

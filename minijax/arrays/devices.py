@@ -10,6 +10,8 @@ References: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 import os
 import re
 from contextlib import suppress
+from contextvars import Context, copy_context
+from functools import wraps
 from threading import RLock
 from typing import Any
 
@@ -18,6 +20,31 @@ import numpy as np
 from minijax._registry import Registry
 from minijax.arrays.dtypes import aligned_copy, config, is_large_array
 from minijax.errors import raise_if_out_of_memory
+
+_silent = Context()
+_silent.run(np.seterr, all="ignore")
+_settings = tuple(_silent.items())  # the context variables that NumPy sets for this
+
+
+def _call_silently(function, args, kwargs):
+    for variable, value in _settings:
+        variable.set(value)
+    return function(*args, **kwargs)
+
+
+def ignore_float_errors(function):
+    """Return a function whose calls are as under ``np.errstate(all="ignore")``.
+
+    A call runs in a copy of the context, so nothing is put back at its end: Ctrl-C may
+    come at any time.
+    """
+
+    @wraps(function)
+    def call(*args, **kwargs):
+        return copy_context().run(_call_silently, function, args, kwargs)
+
+    return call
+
 
 # Devices: where buffers live and programs run.
 
@@ -107,7 +134,7 @@ class Device:
             raise
 
 
-@np.errstate(all="ignore")
+@ignore_float_errors
 def _quietly(xp, compute, buffers, params, avals):
     results = compute(xp, *buffers, **params)
     results = results if isinstance(results, list) else [results]

@@ -434,6 +434,34 @@ def short_dtype_name(dtype):
     return SHORT_DTYPE_NAMES.get(dtype) or str(dtype)
 
 
+_collected = context_variable("collected_warnings", None)
+
+
+def collect_warnings():
+    """Return a context manager whose value is a list of what the package warns of.
+
+    No user sees these warnings; other threads warn as ever.
+    """
+    return ContextValue(_collected, [])
+
+
+def warn_user(
+    message: str, category: type[Warning] = UserWarning, stacklevel: int = 1
+) -> None:
+    """Warn, as ``warnings.warn`` does, or tell who has called `collect_warnings`.
+
+    Args:
+      message: of the warning.
+      category: its class.
+      stacklevel: 1 for the line that calls this function, 2 for that function's caller.
+    """
+    collected = current_context_value(_collected).value
+    if collected is None:
+        warnings.warn(message, category, stacklevel + 1)
+    else:
+        collected.append(message)
+
+
 def check_dtype(dtype: Any, name: str) -> np.dtype:
     """Return the dtype that a user has asked for, canonical.
 
@@ -461,7 +489,7 @@ def check_dtype(dtype: Any, name: str) -> np.dtype:
             + ", ".join(map(str, SHORT_DTYPE_NAMES))
         )
     if dtype not in PYTHON_TYPES and np.dtype(dtype) != canonical:
-        warnings.warn(
+        warn_user(
             f"Explicitly requested dtype {np.dtype(dtype)} in {name} is not available "
             f"and becomes {canonical}: 64-bit types are off. To have them, "
             'minijax.config.update("jax_enable_x64", True).',

@@ -13,7 +13,6 @@ import builtins
 import enum
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from types import SimpleNamespace
@@ -21,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.devices import NO_MANUAL_AXES
-from minijax.arrays.dtypes import dtype_kind, dtype_name
+from minijax.arrays.devices import NO_MANUAL_AXES, ignore_float_errors
+from minijax.arrays.dtypes import dtype_kind, dtype_name, warn_user
 from minijax.arrays.interchange import raise_if_promise
 from minijax.core import Tracer
 from minijax.errors import StaticIntegerError
@@ -442,15 +441,14 @@ def warn_complex_to_real(dtype, new_dtype):
     """Warn if a conversion drops imaginary parts."""
     if dtype_kind(dtype) == "c" and dtype_kind(new_dtype) != "c":
         message = "Casting complex values to real discards the imaginary part"
-        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=4)
+        warn_user(message, np.exceptions.ComplexWarning, stacklevel=4)
 
 
+@ignore_float_errors
 def literal_in_dtype(number, own, dtype, weak_type):
     """Return a Python number of dtype `own` in another; a weak one as a number."""
-    number = number_in_dtype(number, dtype)
-    with np.errstate(all="ignore"):
-        literal = np.asarray(number, own)
-        literal = literal if own == dtype else convert_impl(np, literal, dtype)
+    literal = np.asarray(number_in_dtype(number, dtype), own)
+    literal = literal if own == dtype else convert_impl(np, literal, dtype)
     return literal.item() if weak_type else literal
 
 

@@ -9,6 +9,7 @@ of ``jax.pure_callback``.
 
 import re
 import string
+from contextvars import copy_context
 
 import numpy as np
 
@@ -189,6 +190,9 @@ class Printer:
         """Return the format, filled in; without fields it stays as it is."""
         if all(field is None for field in self.fields):
             return self.fmt
+        return copy_context().run(self._filled_in, args, kwargs)  # Ctrl-C may come
+
+    def _filled_in(self, args, kwargs):
         with np.printoptions(**self.options):
             return self.fmt.format(*args, **kwargs)
 

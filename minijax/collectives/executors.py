@@ -102,7 +102,7 @@ from minijax.kernels.lowering import Launch, LoweredProgram
 from minijax.llvm.targets import current_target
 from minijax.memory.allocator import as_aligned, pooled_empty, scratch_bytes
 from minijax.pytrees.tree_util import tree_flatten, tree_structure
-from minijax.rematerialization.caching import memoize, weakref_cache
+from minijax.rematerialization.caching import cache_for_object, memoize, weakref_cache
 from minijax.sharding.manual_axes import (
     ReplicaAborted,
     current_replica,
@@ -724,15 +724,9 @@ class LastCallCache:
     """
 
     def __init__(self, function):
-        self.function, self.known = function, None
-        _recent[self] = self  # `clear_caches` clears it
+        self.function, self._kept = function, cache_for_object(_recent, self)
 
-    def clear(self):
-        """Forget the call."""
-        self.known = None
-
-    def unlock(self):
-        """Do nothing after a fork: there is no lock."""
+    known = property(lambda self: self._kept.values.get("call"))
 
     def first(self, args, kwargs):
         """Return the result of a call, and keep the call if it can be made again."""
@@ -753,7 +747,7 @@ class LastCallCache:
             around = *config.state, current_trace()
             out_tree = None if out_tree == LEAF else out_tree
             ends = program, list(operands[:count]), out_tree
-            self.known = CachedCall(around, tree, avals, placements, *ends)
+            self._kept.put("call", CachedCall(around, tree, avals, placements, *ends))
 
 
 def _same(some, others):

@@ -12,7 +12,6 @@ Reference: JAX's functions of arrays are themselves jitted.
 # edit the chapter, not this file.
 
 import os
-import warnings
 from enum import Enum
 from functools import update_wrapper, wraps
 from threading import Lock
@@ -28,8 +27,8 @@ from minijax.arrays.array import (
     eval_rules,
     typeof,
 )
-from minijax.arrays.devices import default_placement
-from minijax.arrays.dtypes import _on_or_off, config, dtype_kind
+from minijax.arrays.devices import default_placement, ignore_float_errors
+from minijax.arrays.dtypes import _on_or_off, collect_warnings, config, dtype_kind
 from minijax.context_values import has_global_value
 from minijax.core import (
     _current_trace,
@@ -195,11 +194,9 @@ def planned_program(call):
     """
     origin = TraceProvenance(call.name, call.fun_name, call.names)
     trace = PlanTrace(current_trace(), origin)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with trace_scope(trace):
-            outs = call(*map(trace.new_input, call.avals))
-            jaxpr, consts = trace.to_jaxpr(outs)
+    with collect_warnings() as told, trace_scope(trace):
+        outs = call(*map(trace.new_input, call.avals))
+        jaxpr, consts = trace.to_jaxpr(outs)
     current_trace()
     if told or has_effects(jaxpr):
         raise NoPlan("a warning, or an effect")
@@ -361,6 +358,7 @@ def largest(x):
     return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
 
 
+@ignore_float_errors
 def _alike(x, y, size):
     if x.aval != y.aval or x.placement is not y.placement:
         return False
@@ -368,9 +366,8 @@ def _alike(x, y, size):
     if x.dtype.kind not in "fc":
         return x.tobytes() == y.tobytes()
     eps = float(np.finfo(x.dtype).eps)
-    with np.errstate(all="ignore"):
-        near = {"rtol": eps**0.5, "atol": eps**0.7 * size}
-        return np.allclose(x, y, **near, equal_nan=True)
+    near = {"rtol": eps**0.5, "atol": eps**0.7 * size}
+    return np.allclose(x, y, **near, equal_nan=True)
 
 
 config.define(
@@ -477,11 +474,9 @@ class PlanCache(SignatureCache):
         self.times[key] += spent
         if self.times[key] < self.price or key in self.refused:
             return
-        if self._making_lock.acquire(False):
-            try:
+        if not self._making_lock.locked():
+            with self._making_lock:
                 self._make(key, call, result, took, placement)
-            finally:
-                self._making_lock.release()
 
     def _make(self, key, call, result, took, placement):
         """Keep a plan that has proved itself, or note that there is none."""

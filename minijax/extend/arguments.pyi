@@ -1,6 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 from minijax.arrays.dtypes import check_dtype as check_dtype
+from minijax.arrays.dtypes import warn_user as warn_user
 from minijax.arrays.interchange import check_room as check_room
 from minijax.arrays.interchange import promised as promised
 from minijax.arrays.numerics import canonicalize_axis as canonicalize_axis

@@ -15,6 +15,7 @@ import re
 
 import numpy as np
 
+from minijax.arrays.devices import ignore_float_errors
 from minijax.kernels.ir import (
     Fold,
     FoldCombine,
@@ -235,6 +236,7 @@ def nest_lines(kernel, steps=None):
 # The reference interpreter of kernels, in NumPy.
 
 
+@ignore_float_errors
 def interpret(kernel, memory):
     """Run a kernel.
 
@@ -245,14 +247,13 @@ def interpret(kernel, memory):
     """
     indices = np.indices(kernel.sizes, sparse=True, dtype=np.int64)
     values = {}
-    with np.errstate(all="ignore"):
-        for node in kernel.nodes:
-            args = [values[arg] for arg in node.args]
-            values[node] = _value(node, args, indices, kernel.sizes, memory)
-        for store in kernel.stores:
-            args = [values[arg] for arg in store.args]
-            write = _update if store.update else _store
-            write(memory[store.parameter.name], store, args, indices, kernel.sizes)
+    for node in kernel.nodes:
+        args = [values[arg] for arg in node.args]
+        values[node] = _value(node, args, indices, kernel.sizes, memory)
+    for store in kernel.stores:
+        args = [values[arg] for arg in store.args]
+        write = _update if store.update else _store
+        write(memory[store.parameter.name], store, args, indices, kernel.sizes)
 
 
 def _value(node, args, indices, sizes, memory):

@@ -24,6 +24,7 @@ from minijax.arrays.array import (
     is_python_scalar,
     typeof,
 )
+from minijax.arrays.devices import ignore_float_errors
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
@@ -611,9 +612,13 @@ def convert_numpy_exact(x, dtype):
     if x.dtype.kind == "c" and dtype.kind not in "bc":
         warn_complex_to_real(x.dtype, dtype)
         x = x.real
-    with np.errstate(all="ignore"):
-        whole = dtype.kind in "iu"
-        return convert_impl(np, x, dtype) if whole else x.astype(dtype, copy=False)
+    return _convert_once(x, dtype)
+
+
+@ignore_float_errors
+def _convert_once(x, dtype):
+    whole = dtype.kind in "iu"
+    return convert_impl(np, x, dtype) if whole else x.astype(dtype, copy=False)
 
 
 def match_manual_axes(x, aval):

@@ -16,6 +16,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray
+from minijax.arrays.devices import ignore_float_errors
 from minijax.arrays.numerics import (
     lhs_free_axes,
     matmul_impl,
@@ -122,14 +123,14 @@ class Matmul(NamedTuple):
 def matmul_runner(program, step):
     """Return a function of the memory that does a `Matmul`, as NumPy does it."""
 
+    @ignore_float_errors
     def run(memory):
         operands, out = (step.lhs, step.rhs), array_from_view(step.out, memory)
         lhs, rhs = (array_from_view(view, memory) for view in operands)
-        with np.errstate(all="ignore"):
-            if step.pairs:
-                out[...] = sum(map(np.matmul, split_halves(lhs), split_halves(rhs)))
-            else:
-                out[...] = matmul_impl(np, lhs, rhs)
+        if step.pairs:
+            out[...] = sum(map(np.matmul, split_halves(lhs), split_halves(rhs)))
+        else:
+            out[...] = matmul_impl(np, lhs, rhs)
 
     return run
 

@@ -11,7 +11,6 @@ References: ``jax.Array.at``, ``jax.numpy.take``, ``jax.numpy.take_along_axis``,
 # edit the chapter, not this file.
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
-from minijax.arrays.dtypes import config, dtype_kind
+from minijax.arrays.dtypes import config, dtype_kind, warn_user
 from minijax.arrays.numerics import canonicalize_axis, operator_index, refuse_sharding
 from minijax.core import Array, tracer_methods
 from minijax.diagnostics.tracebacks import api_boundary
@@ -124,7 +123,7 @@ def as_update(array, values):
         != dtype
         != common_dtype_and_weak_type(values, np.empty((), dtype))[0]
     ):
-        warnings.warn(
+        warn_user(
             "scatter inputs have incompatible types: cannot safely cast value from "
             f"dtype={values.dtype} to dtype={dtype} with jax_numpy_dtype_promotion="
             f"{config.jax_numpy_dtype_promotion}. In future JAX releases this will "

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.devices import ignore_float_errors
 from minijax.core import Array
 from minijax.extend.arguments import (
     canonicalize_axis,
@@ -926,11 +927,11 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
     if not m:
         return p
-    with np.errstate(over="ignore"):
-        factors = _rising(p.shape[0], m)[::-1].astype(p.dtype)
-    return divide(concatenate([p, k]), asarray(factors))
+    factors = asarray(_rising(p.shape[0], m)[::-1], p.dtype)
+    return divide(concatenate([p, k]), factors)
 
 
+@ignore_float_errors
 def _rising(count, m):
     """Return what divides each coefficient, of the constants first, as doubles."""
     check_room(f"{m} constants of polyint", m, 64)

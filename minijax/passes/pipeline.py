@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, eval_rules, shape_rules
-from minijax.arrays.devices import default_placement, host_device
+from minijax.arrays.devices import default_placement, host_device, ignore_float_errors
 from minijax.arrays.dtypes import dtype_kind
 from minijax.arrays.numerics import (
     choose_in_contraction,
@@ -110,10 +110,10 @@ def atom_value(sweep, atom):
     return array._numbers() if isinstance(array, ArrayImpl) else None
 
 
+@ignore_float_errors
 def evaluate_eqn(eqn, operands):
     """Return the list of an equation's results, NumPy arrays."""
-    with np.errstate(all="ignore"):
-        results = eval_rules[eqn.primitive](np, *operands, **eqn.params)
+    results = eval_rules[eqn.primitive](np, *operands, **eqn.params)
     results = results if isinstance(results, list) else [results]
     return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ShapedArray, def_shape_and_impl, typeof
+from minijax.arrays.devices import ignore_float_errors
 from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     ExtendedDType,
@@ -91,10 +92,10 @@ def threefry2x32(apply, key, counter):
     return x, y
 
 
+@ignore_float_errors
 def numpy_word_op(op, *operands):
     """Do a scalar operation to arrays of words."""
-    with np.errstate(over="ignore"):
-        return scalar_ops[op].numpy(*operands)
+    return scalar_ops[op].numpy(*operands)
 
 
 def counter_words(size):

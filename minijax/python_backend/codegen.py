@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ArrayImpl
+from minijax.arrays.devices import ignore_float_errors
 from minijax.arrays.numerics import sum_accumulator_dtype
 from minijax.core import RuleTable
 from minijax.custom_derivatives.custom_jvp_vjp import callee_rules
@@ -102,20 +103,20 @@ class Emission:
         self.letters, self.names = var_names(jaxpr), Names()
         self.functions, self.texts, self.sources = {}, [], {}
 
-    def function(self, closed, hint, decorators=()):
+    def function(self, closed, hint):
         """Return the function of a program; the same program has the same function."""
         key = closed.jaxpr, *map(id, closed.consts)
         if key not in self.functions:
             name = self.names.fresh(hint)
-            self.functions[key] = self._function(closed, name, decorators)
+            self.functions[key] = self._function(closed, name)
         return self.functions[key]
 
-    def _function(self, closed, name, decorators):
+    def _function(self, closed, name):
         writer = PythonWriter(self)
         writer.name(name)  # no variable may have it
         inputs = [writer.name(self.letters[var]) for var in closed.invars]
         writer.end(writer.inline(closed, inputs))
-        text, function, sources = writer.as_function(name, inputs, decorators)
+        text, function, sources = writer.as_function(name, inputs)
         self.texts.append(text)
         self.sources.update(sources)
         return function
@@ -133,7 +134,7 @@ def emit(closed, name="program"):
       user's program, by file name and line.
     """
     emission = Emission(closed.jaxpr)
-    function = emission.function(closed, name, ['@np.errstate(all="ignore")'])
+    function = ignore_float_errors(emission.function(closed, name))
     return "\n\n".join(emission.texts), function, emission.sources
 
 

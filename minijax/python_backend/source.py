@@ -230,13 +230,12 @@ class Scope(Lines):
         words = set(re.findall(r"\w+", "\n".join(self.lines)))
         return {name: pair for name, pair in self.constants.items() if name in words}
 
-    def as_function(self, name, inputs, decorators=()):
+    def as_function(self, name, inputs):
         """Return the function with these lines.
 
         Args:
           name: what it is called.
           inputs: names of its arguments.
-          decorators: lines in front of its head.
 
         Returns:
           Its text; the function; and the places in the user's program, by file name
@@ -244,7 +243,7 @@ class Scope(Lines):
         """
         seen = self.seen()
         head = [comment(f"{n}: {said}") for n, (_, said) in seen.items()]
-        head += [*decorators, f"def {name}({', '.join(inputs)}):"]
+        head += [f"def {name}({', '.join(inputs)}):"]
         text = "\n".join([*head, *self.lines, ""])
         namespace = {"np": np} | {n: value for n, (value, _) in seen.items()}
         function, file = function_from_text(name, text, namespace)

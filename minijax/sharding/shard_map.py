@@ -12,6 +12,7 @@ from typing import Any
 from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, eval_rules
 from minijax.core import impl_rules, set_current_trace
 from minijax.forward_mode.jvp import jvp_rules
+from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.types import Hook
 from minijax.jitting.compilation import compile_cached, compile_context
 from minijax.kernels.lowering import kernel_rules
@@ -71,7 +72,8 @@ class MeshProgram:
         self.executable = compile_cached(jaxpr, name="shard_map", placement=self.place)
         self.mesh, self.size = mesh, mesh.size
         self.executor_slot: Any = False if mesh.is_multi_process else None
-        self.text_parts = jaxpr, in_specs, out_specs
+        # A copy: `_programs` forgets a jaxpr that no program of its own holds.
+        self.text_parts = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts), in_specs, out_specs
         self.in_shardings = list(map(shardings, in_specs))
         self.in_placements = [each.placement for each in self.in_shardings]
         self.out_placements = [shardings(spec).placement for spec in out_specs]

@@ -19,6 +19,7 @@ from minijax.arrays.devices import devices
 from minijax.arrays.dtypes import config
 from minijax.dispatch.compilation_cache import list_cache_entries, open_cache_folder
 from minijax.dispatch.fastpath_functions import enable_fastpath
+from minijax.dispatch.interrupts import defer_interrupts
 from minijax.dispatch.word_language import UnknownLayout
 from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
@@ -61,7 +62,7 @@ def _cache():
         return "off"
     if not os.path.isdir(path):
         return f"{path}, not there yet"
-    with open_cache_folder(path) as folder:
+    with defer_interrupts(), open_cache_folder(path) as folder:
         found = list_cache_entries(folder)
     size = sum(size for _, size, _ in found)
     return f"{path}, {len(found)} files, {size / 1e6:.1f} MB"

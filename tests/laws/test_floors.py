@@ -71,6 +71,7 @@ BESIDES = {
         "take_permutation": "A gather that is made of two sorts.",
         "descending_words": "The order of `top_k`, as integers.",
     },
+    "numpy/statistics": {"ignore_float_errors": "Ctrl-C may interrupt `np.errstate`."},
     "scipy/linalg/decompositions": {"lu_solve_factors": "JAX's borrows it, too."},
     "scipy/linalg/matrix_functions": {"geqrf_p": "It has no function in `lax.linalg`."},
     "scipy/special/trigamma": {

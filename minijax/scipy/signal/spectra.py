@@ -9,7 +9,6 @@ Fourier transform for the estimation of power spectra* (1967); B. Allen and othe
 # edit the chapter, not this file.
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from minijax.extend.arguments import (
     check_arraylike,
     dim_size_along,
     operator_index,
+    warn_user,
 )
 from minijax.extend.dtypes import complex_dtype_of, real_dtype_of
 from minijax.extend.promotion import promote_dtypes_inexact
@@ -164,7 +164,7 @@ def _pieces(window, nperseg, length, dtype):
     if isinstance(window, str | tuple):
         count = length if nperseg is None else operator_index(nperseg, "nperseg")
         if count > length:
-            warnings.warn(
+            warn_user(
                 f"nperseg={count} is greater than input_length={length}, using "
                 f"nperseg={length}",
                 stacklevel=4,
@@ -304,7 +304,7 @@ def _spectra(
     signals = _of_one_length(signals, boundary, count, step if padded else 1)
     real = onesided and dtype.kind != "c"
     if onesided and not real:
-        warnings.warn(
+        warn_user(
             "Input data is complex, switching to return_onesided=False", stacklevel=3
         )
     flat = _without_trend(trend, axis)

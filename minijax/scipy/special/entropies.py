@@ -357,6 +357,5 @@ def bernoulli(n: int) -> Array:
     place = jnp.arange(size + 1)
     beyond = jnp.where(place % 4, jnp.inf, -jnp.inf)  # what is too large for a float
     known = [float(b) for b in bernoulli_numbers(min(size, _LARGEST))]
-    with np.errstate(over="ignore"):
-        begin = jnp.array(known)
+    begin = jnp.asarray(np.array(known), beyond.dtype)  # without a warning
     return jnp.where(place % 2, 0, beyond).at[: len(known)].set(begin)
