@@ -82,6 +82,20 @@ class SignatureCache:
             self.chain.insert(0, record)
             self.head[0] = record.address
 
+    def remove(self, record):
+        """Take a record out of the chain, if it is there."""
+        with self._lock:
+            at = next((i for i, each in enumerate(self.chain) if each is record), None)
+            if at is None:
+                return
+            del self.chain[at]
+            following = self.chain[at].address if at < len(self.chain) else 0
+            if at:
+                self.chain[at - 1][CallSignature.next] = following
+            else:
+                self.head[0] = following
+            record[CallSignature.next] = 0  # the fast path may be in the middle of it
+
     def clear(self):
         """Forget all records, and how often they were wanted."""
         self.forget()
