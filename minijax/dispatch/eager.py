@@ -13,11 +13,13 @@ Reference: JAX's functions of arrays are themselves jitted.
 
 import os
 import warnings
+from contextlib import suppress
 from enum import Enum
 from functools import update_wrapper, wraps
 from threading import Lock
 from time import perf_counter_ns
 from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -39,6 +41,8 @@ from minijax.dispatch.fastpath_functions import (
     enable_fastpath,
     fastpath_entry,
     fastpath_supported,
+    is_in_order,
+    put_in_order,
     register_fastpath,
     structure,
 )
@@ -71,7 +75,7 @@ def key_of(x, placement):
     """Return the part of a key that stands for an argument.
 
     Args:
-      x: an array, of which the type counts, or a value that never changes.
+      x: an array, of which type and order count, or a value that never changes.
       placement: where arrays have to be.
 
     Raises:
@@ -81,7 +85,7 @@ def key_of(x, placement):
     if kind is ArrayImpl:
         if x.placement is not placement:
             raise NoPlan("an array that is somewhere else")
-        return x.aval
+        return x.aval if is_in_order(x) else (kind, x.aval)
     if kind in ATOMS:
         return kind, x
     if kind in CONTAINERS:
@@ -95,7 +99,8 @@ def _rarer_key_of(x, placement):
     kind = type(x)
     if kind is np.ndarray or isinstance(x, (np.generic, float, complex)):
         is_number = isinstance(x, (float, complex)) and not isinstance(x, np.generic)
-        return cache_key_of_value(x) if is_number else (kind, typeof(x))
+        in_order = x.flags.c_contiguous if kind is np.ndarray else None
+        return cache_key_of_value(x) if is_number else (kind, typeof(x), in_order)
     if kind is slice:
         return kind, *[key_of(end, placement) for end in (x.start, x.stop, x.step)]
     if isinstance(x, tuple):
@@ -109,7 +114,8 @@ def _rarer_key_of(x, placement):
 def call_key(args, kwargs, placement):
     """Return the key of a call: two calls of one key have one plan.
 
-    It has the types of arrays and the values of all other arguments.
+    It has the types of arrays and the values of all other arguments, and for an array
+    whose numbers lie in another order, such as a transposed one, that they do.
 
     Args:
       args, kwargs: of the call.
@@ -120,7 +126,7 @@ def call_key(args, kwargs, placement):
     """
     parts = [
         x.aval
-        if type(x) is ArrayImpl and x.placement is placement
+        if type(x) is ArrayImpl and x.placement is placement and is_in_order(x)
         else key_of(x, placement)
         for x in args
     ]
@@ -379,13 +385,14 @@ class PlanCache(SignatureCache):
       plans: by the key of a call the `EagerPlan`.
       spent: nanoseconds since it was last looked at.
       times: by key, nanoseconds.
+      turned: references to arguments whose numbers lie in another order.
     """
 
     tick, price = 1_000_000, 30_000_000
 
     def __init__(self, function):
         super().__init__(function)
-        self.plans, self.times, self.spent = {}, {}, 0
+        self.plans, self.times, self.spent, self.turned = {}, {}, 0, []
 
     def clear(self):
         """Forget all plans."""
@@ -418,6 +425,7 @@ class PlanCache(SignatureCache):
         """
         spent, self.spent = self.spent, 0
         _, args, kwargs = call
+        self._put_in_order(args)
         try:
             key = call_key(args, kwargs, placement)
         except (NoPlan, TypeError, ValueError):
@@ -436,21 +444,29 @@ class PlanCache(SignatureCache):
             finally:
                 self._making_lock.release()
 
+    def _put_in_order(self, args):
+        """Give arrays in another order that are met again and again a buffer in order.
+
+        One that is made for each call, such as ``x.T``, is not worth a copy.
+        """
+        turned = [x for x in args if type(x) is ArrayImpl and not is_in_order(x)]
+        known = [reference() for reference in self.turned]
+        with suppress(MemoryError):
+            put_in_order([x for x in turned if any(x is each for each in known)])
+        self.turned = [ref(x) for x in turned]
+
     def _make(self, key, call, result):
         """Keep a plan that has proved itself, or note that there is none."""
-        try:
-            answer, args, kwargs = call
+        (answer, args, kwargs), record = call, None
+        with suppress(Exception):  # the function can do without
             plan = EagerPlan(answer.function, args, kwargs)
             if agree(plan.run(args, kwargs), result, plan.leaves(args, kwargs)):
                 self.plans[key] = plan
                 record = self._add_record(plan, args, kwargs)
                 if self.is_faster(answer, args, kwargs):
                     return
-                del self.plans[key]
-                if record is not None:
-                    self.remove(record)
-        except Exception:
-            self.plans.pop(key, None)  # the function can do without
+        self.plans.pop(key, None)
+        self.remove(record)
         self.refused.add(key)
 
     def is_faster(self, answer, args, kwargs):
@@ -474,8 +490,10 @@ class PlanCache(SignatureCache):
         entry = fastpath_entry(ready)
         fixed = [x for i, x in enumerate(args) if i not in plan.nums]
         fixed += [x for name, x in kwargs.items() if name not in plan.names]
-        known = fastpath_supported(entry, ready.placement)
-        if plan.assembly or not known or not all(map(_stays, fixed)):
+        arrays = [x for x in plan.leaves(args, kwargs) if type(x) is ArrayImpl]
+        plain = not plan.assembly and all(map(is_in_order, arrays))
+        known = plain and fastpath_supported(entry, ready.placement)
+        if not known or not all(map(_stays, fixed)):
             return None
         trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
         named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
@@ -508,10 +526,9 @@ class _Eager:
             return self.function(*args, **kwargs)
         ready = self._ready
         if ready.plans and (plan := ready.find(args, kwargs, placement)) is not None:
-            try:
+            with suppress(Exception):
                 return plan.run(args, kwargs)
-            except Exception:  # let the function itself say what is wrong
-                return self.function(*args, **kwargs)
+            return self.function(*args, **kwargs)  # it says itself what is wrong
         start = perf_counter_ns()
         result = self.function(*args, **kwargs)
         ready.spent += perf_counter_ns() - start

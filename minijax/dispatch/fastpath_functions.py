@@ -231,14 +231,18 @@ def structure(arg, fixed):
     return StaticKey(arg) if fixed else tree_structure(arg)
 
 
+def is_in_order(x):
+    """Return whether the numbers of an array lie in order, or on another device."""
+    return x.placement.device.platform != "cpu" or x._buffer.flags.c_contiguous
+
+
 def put_in_order(leaves):
     """Give arrays whose numbers lie in another order, or nowhere, a buffer in order.
 
     They keep it: nothing else about them changes.
     """
     for x in leaves:
-        ours = type(x) is ArrayImpl and x.placement.device.platform == "cpu"
-        if ours and not x._buffer.flags.c_contiguous:
+        if type(x) is ArrayImpl and not is_in_order(x):
             buffer = np.ascontiguousarray(x._buffer).reshape(x.shape)
             buffer.flags.writeable = False
             x._buffer = buffer
