@@ -74,11 +74,14 @@ def main():
             f"{row['ratio']['jax']:8.2f}   {low:.2f}–{high:.2f}",
             flush=True,
         )
-    ratios = [rows[name]["ratio"]["jax"] for name in eager_rows.texts() if name in rows]
-    if ratios:
-        mean = math.prod(ratios) ** (1 / len(ratios))
-        behind = sum(ratio > 1 for ratio in ratios)
-        print(f"{len(ratios)} calls: geometric mean {mean:.2f}, {behind} above 1")
+    groups = {"tiny": eager_rows.texts(), "large": eager_rows.large()}
+    for kind, names in groups.items():
+        ratios = [rows[name]["ratio"]["jax"] for name in names if name in rows]
+        if ratios:
+            mean = math.prod(ratios) ** (1 / len(ratios))
+            behind = sum(ratio > 1 for ratio in ratios)
+            print(f"{len(ratios)} calls with {kind} arrays: ", end="")
+            print(f"geometric mean {mean:.2f}, {behind} above 1")
     if chosen.json:
         write_json(chosen.json, head, rows)
 

@@ -2,6 +2,7 @@
 
 `x`, `y`, `p` have four numbers (those of `p` are positive), `m`, `n`, `s` are matrices
 of 4×4 (`s` is symmetric and positive), `i`, `k` have four integers, `b` four truths.
+Some calls are made with larger arrays as well.
 """
 
 import numpy as np
@@ -80,25 +81,62 @@ CALLS = {
 }
 
 
+# By the numbers in a vector, or in a row of a matrix: where NumPy returns a view, where
+# it needs one pass and where several, and where a routine does most of the work.
+LARGE = {
+    10_000: "x+y; jnp.exp(x); x.sum(); jnp.sort(x); jnp.median(x)",
+    1_000_000: """
+        x+y; jnp.exp(x); x.sum(); jnp.cumsum(x); jnp.where(b,x,0.); x.reshape(2,-1);
+        jnp.flip(x)
+    """,
+    256: "m@n; jnp.exp(m.T); jnp.max(m,0); jax.nn.softmax(m); jnp.linalg.solve(m,n)",
+    512: "m@n; jnp.linalg.inv(m)",
+}
+
+
+def split(calls):
+    """The texts of some calls, in order."""
+    return [text.strip() for text in " ".join(calls.split()).split(";")]
+
+
 def texts():
-    """The texts of all calls, in order."""
-    found = " ".join("; ".join(CALLS.values()).split()).split(";")
-    return [text.strip() for text in found]
+    """The texts of all calls with tiny arrays, in order."""
+    return split("; ".join(CALLS.values()))
 
 
-def arrays(jax):
-    """The arrays that the texts name, of a package."""
-    make, rng = jax.numpy.asarray, np.random.default_rng(0)
-    m, n, (x, y) = (rng.normal(size=shape) for shape in ((4, 4), (4, 4), (2, 4)))
+def large():
+    """The texts of all calls with larger arrays by their names, and the sizes."""
+    return {
+        f"{text}, {size:,}": (text, size)
+        for size, calls in LARGE.items()
+        for text in split(calls)
+    }
+
+
+def arrays(jax, size=4):
+    """The arrays that the texts name, of a package; no large matrices.
+
+    Args:
+      jax: minijax or jax.
+      size: how many numbers a vector has, and a row of a matrix.
+    """
+    make, rng, rows = jax.numpy.asarray, np.random.default_rng(0), min(size, 512)
+    shapes = (rows, rows), (rows, rows), (2, size)
+    m, n, (x, y) = (rng.normal(size=shape) for shape in shapes)
     floats = {"x": x, "y": y, "p": np.sort(np.abs(x) + 0.5), "m": m, "n": n}
-    floats["s"] = m @ m.T + np.eye(4)
+    floats["s"] = m @ m.T + np.eye(rows)
     found = {name: make(value.astype("float32")) for name, value in floats.items()}
-    found |= {"i": make(np.int32([2, 0, 3, 1])), "k": make(np.int32([1, 1, 0, 2]))}
-    found |= {"b": make(np.array([True, False, True, True]))}
+    order, choice = rng.permutation(size), rng.integers(0, size, size)
+    found |= {"i": make(np.int32(order)), "k": make(np.int32(choice))}
+    found |= {"b": make(rng.random(size) < 0.75)}
     return found | {"key": jax.random.PRNGKey(0), "jax": jax, "jnp": jax.numpy}
 
 
 def functions(jax):
-    """The calls of a package: functions without arguments by their texts."""
-    names = arrays(jax)
-    return {text: eval(f"lambda: {text}", names) for text in texts()}
+    """The calls of a package: functions without arguments by their names."""
+    tiny, found = arrays(jax), large()
+    sizes = {size: arrays(jax, size) for _, size in found.values()}
+    return {text: eval(f"lambda: {text}", tiny) for text in texts()} | {
+        name: eval(f"lambda: {text}", sizes[size])
+        for name, (text, size) in found.items()
+    }

@@ -12,29 +12,25 @@ Reference: JAX's functions of arrays are themselves jitted.
 # edit the chapter, not this file.
 
 import os
+import warnings
+from contextlib import suppress
 from enum import Enum
 from functools import update_wrapper, wraps
 from threading import Lock
 from time import perf_counter_ns
+from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 
-from minijax import lax
-from minijax.arrays.array import (
-    ArrayImpl,
-    asbuffer,
-    def_shape_and_impl,
-    eval_rules,
-    typeof,
-)
-from minijax.arrays.devices import default_placement, ignore_float_errors
-from minijax.arrays.dtypes import _on_or_off, collect_warnings, config, dtype_kind
+from minijax.arrays.array import ArrayImpl, typeof
+from minijax.arrays.devices import default_placement
+from minijax.arrays.dtypes import _on_or_off, config
 from minijax.context_values import has_global_value
 from minijax.core import (
     _current_trace,
     bind_listeners,
     current_trace,
-    impl_rules,
     trace_scope,
     tracer_methods,
 )
@@ -45,23 +41,22 @@ from minijax.dispatch.fastpath_functions import (
     enable_fastpath,
     fastpath_entry,
     fastpath_supported,
+    is_in_order,
+    put_in_order,
     register_fastpath,
     structure,
 )
 from minijax.dispatch.fastpath_tables import signature_table
 from minijax.dispatch.word_language import UnknownLayout
 from minijax.errors import JaxRuntimeError
-from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, JaxprTracer, Literal, Var
-from minijax.jaxprs.pretty_printer import jaxprs_in_params
+from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, JaxprTracer
 from minijax.jaxprs.types import TraceProvenance
 from minijax.jitting.api import CacheEntry, take_apart
 from minijax.jitting.compilation import TracedProgram
-from minijax.jitting.stages import FLOPS, TRANSCENDENTALS, eqn_cost
-from minijax.kernels.lowering import cpu_rules
 from minijax.numpy.array_methods import operator_functions
 from minijax.numpy.scalar_types import ScalarType
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.tree_util import tree_flatten
+from minijax.pytrees.tree_util import PyTreeDef, tree_flatten, tree_structure
 from minijax.rematerialization.caching import cache_key_of_value
 from minijax.rematerialization.jaxpr_transforms import has_effects
 
@@ -80,7 +75,7 @@ def key_of(x, placement):
     """Return the part of a key that stands for an argument.
 
     Args:
-      x: an array, of which the type counts, or a value that never changes.
+      x: an array, of which type and order count, or a value that never changes.
       placement: where arrays have to be.
 
     Raises:
@@ -90,7 +85,7 @@ def key_of(x, placement):
     if kind is ArrayImpl:
         if x.placement is not placement:
             raise NoPlan("an array that is somewhere else")
-        return x.aval
+        return x.aval if is_in_order(x) else (kind, x.aval)
     if kind in ATOMS:
         return kind, x
     if kind in CONTAINERS:
@@ -104,7 +99,8 @@ def _rarer_key_of(x, placement):
     kind = type(x)
     if kind is np.ndarray or isinstance(x, (np.generic, float, complex)):
         is_number = isinstance(x, (float, complex)) and not isinstance(x, np.generic)
-        return cache_key_of_value(x) if is_number else (kind, typeof(x))
+        in_order = x.flags.c_contiguous if kind is np.ndarray else None
+        return cache_key_of_value(x) if is_number else (kind, typeof(x), in_order)
     if kind is slice:
         return kind, *[key_of(end, placement) for end in (x.start, x.stop, x.step)]
     if isinstance(x, tuple):
@@ -118,7 +114,8 @@ def _rarer_key_of(x, placement):
 def call_key(args, kwargs, placement):
     """Return the key of a call: two calls of one key have one plan.
 
-    It has the types of arrays and the values of all other arguments.
+    It has the types of arrays and the values of all other arguments, and for an array
+    whose numbers lie in another order, such as a transposed one, that they do.
 
     Args:
       args, kwargs: of the call.
@@ -129,7 +126,7 @@ def call_key(args, kwargs, placement):
     """
     parts = [
         x.aval
-        if type(x) is ArrayImpl and x.placement is placement
+        if type(x) is ArrayImpl and x.placement is placement and is_in_order(x)
         else key_of(x, placement)
         for x in args
     ]
@@ -182,8 +179,57 @@ class PlanTrace(JaxprTrace):
         return [PlanTracer(self, out.variable) for out in super().record(eqn)]
 
 
+class Assembly(NamedTuple):
+    """What a function returns, if not all of it is made by the program.
+
+    Attributes:
+      tree: the structure of the function's result.
+      order: where each leaf of it is in a list of the program's results, then the
+        leaves of the arguments, then `fixed`.
+      fixed: numbers of Python.
+    """
+
+    tree: PyTreeDef
+    order: list
+    fixed: list
+
+    def build(self, made, leaves):
+        """Return the function's result, for the program's and the arguments' leaves."""
+        found = [*made, *leaves, *self.fixed]
+        return self.tree.unflatten([found[i] for i in self.order])
+
+
+def split_results(outs, inputs, tree):
+    """Return the results that are made, and the `Assembly`: None if all of them are.
+
+    Args:
+      outs: the leaves of a function's result.
+      inputs: the `PlanTracer`s of its operands.
+      tree: the structure of the result.
+
+    Raises:
+      NoPlan: if no array is made, or one twice, or one is there before the call.
+    """
+    given = [x.variable for x in inputs]
+    made = [x for x in outs if isinstance(x, PlanTracer) and x.variable not in given]
+    fixed = [x for x in outs if type(x) in NUMBERS]
+    known = [*[x.variable for x in made], *given]
+    if not made or len({*known}) < len(known):
+        raise NoPlan("nothing that is made, or something twice")
+    order, count = [], len(known)
+    for x in outs:
+        if isinstance(x, PlanTracer):
+            order.append(known.index(x.variable))
+        elif type(x) in NUMBERS:
+            order.append(count)
+            count += 1
+        else:
+            raise NoPlan("an array that is there before the call")
+    return made, None if len(made) == len(outs) else Assembly(tree, order, fixed)
+
+
 def planned_program(call):
-    """Return the `TracedProgram` of a call.
+    """Return the `TracedProgram` of a call, and the `Assembly` of its results or None.
 
     Args:
       call: a `FlatCall`.
@@ -194,95 +240,19 @@ def planned_program(call):
     """
     origin = TraceProvenance(call.name, call.fun_name, call.names)
     trace = PlanTrace(current_trace(), origin)
-    with collect_warnings() as told, trace_scope(trace):
-        outs = call(*map(trace.new_input, call.avals))
-        jaxpr, consts = trace.to_jaxpr(outs)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with trace_scope(trace):
+            inputs = [*map(trace.new_input, call.avals)]
+            outs = call(*inputs)
+            made, assembly = split_results(outs, inputs, call.out_tree)
+            jaxpr, consts = trace.to_jaxpr(made)
     current_trace()
     if told or has_effects(jaxpr):
         raise NoPlan("a warning, or an effect")
-    given = {*jaxpr.invars, *jaxpr.constvars}
-    made = {x for x in jaxpr.outvars if isinstance(x, Var) and x not in given}
-    if len(made) < max(1, len(jaxpr.outvars)):
-        raise NoPlan("a result that is an argument, a constant, or there twice")
-    return TracedProgram(ClosedJaxpr(jaxpr, consts), [], call.out_tree, call.fun_name)
-
-
-# Operations whose results IEEE's standard prescribes, for real numbers.
-ROUNDED_ONCE = {
-    lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.neg_p, lax.abs_p, lax.sign_p,
-    lax.square_p, lax.sqrt_p, lax.floor_p, lax.ceil_p, lax.round_p, lax.select_n_p,
-    lax.convert_element_type_p,
-}  # fmt: skip
-
-
-def operations(jaxpr):
-    """Return the equations of a program that do something, those inside others too."""
-    found = []
-    for eqn in jaxpr.eqns:
-        inner = [*map(operations, jaxprs_in_params(eqn.params))]
-        found += sum(inner, []) if inner else [eqn]
-    return found
-
-
-def is_compiled(eqn):
-    """Return whether a program may do an operation that is all that it does.
-
-    That is if its bits are the same wherever it is done, or if the compiler has a way
-    of its own, such as a routine of LAPACK. NumPy does the others, as it always has.
-    """
-    kinds = {dtype_kind(var.aval.dtype) for var in eqn.outvars}
-    if eqn.primitive in cpu_rules or kinds <= {*"biux"}:
-        return True
-    cost = eqn_cost(eqn)
-    prescribed = eqn.primitive in ROUNDED_ONCE or eqn.params.get("y") == 2  # a square
-    moves = not cost.get(FLOPS) and not cost.get(TRANSCENDENTALS)
-    return moves or (prescribed and "c" not in kinds)
-
-
-class OneOperation:
-    """An operation of which all is known but the numbers; NumPy does it.
-
-    Args:
-      program: a `TracedProgram` of one equation.
-      placement: where operands are.
-
-    Raises:
-      NoPlan: if it is not done by NumPy.
-    """
-
-    def __init__(self, program, placement):
-        jaxpr, [eqn] = program.closed.jaxpr, program.closed.jaxpr.eqns
-        rule = getattr(impl_rules[eqn.primitive], "__qualname__", "")
-        if not rule.startswith(def_shape_and_impl.__name__ + "."):
-            raise NoPlan("an operation that is not NumPy's")
-        known = dict(zip(jaxpr.constvars, program.closed.consts))
-        given = {var: i for i, var in enumerate(jaxpr.invars)}
-        self.operands = [
-            (given.get(x), x.value if isinstance(x, Literal) else known.get(x))
-            for x in eqn.invars
-        ]
-        self.in_order = [i for i, _ in self.operands] == [*range(len(jaxpr.invars))]
-        self.outs = [eqn.outvars.index(var) for var in jaxpr.outvars]
-        self.what = eqn.primitive, eval_rules[eqn.primitive]
-        self.params, self.avals = eqn.params, [var.aval for var in eqn.outvars]
-        self.tree, self.placement = program.out_tree, placement
-
-    executable = None  # so that the fast path leaves it alone
-
-    def run(self, leaves):
-        """Return the result, a tree, for the leaves of the arguments."""
-        if not self.in_order:
-            leaves = [x if i is None else leaves[i] for i, x in self.operands]
-        place, avals = self.placement, self.avals
-        buffers = [
-            x._buffer if type(x) is ArrayImpl else asbuffer(x, place.device)
-            for x in leaves
-        ]
-        made = place.device.evaluate(*self.what, buffers, self.params, avals)
-        if self.tree.kind is None:
-            return ArrayImpl(made[0], avals[0], place)
-        outs = [ArrayImpl(made[i], avals[i], place) for i in self.outs]
-        return self.tree.unflatten(outs)
+    tree = tree_structure(made) if assembly else call.out_tree
+    program = TracedProgram(ClosedJaxpr(jaxpr, consts), [], tree, call.fun_name)
+    return program, assembly
 
 
 class EagerPlan:
@@ -290,16 +260,16 @@ class EagerPlan:
 
     Args:
       function, args, kwargs: of a call.
-      placement: where its arrays are.
 
     Attributes:
-      ready: what runs it: a `CacheEntry`, or an `OneOperation`.
+      ready: the `CacheEntry` that runs it.
+      assembly: the `Assembly` of the result, or None if all of it is made.
 
     Raises:
       NoPlan, Exception: see `planned_program`.
     """
 
-    def __init__(self, function, args, kwargs, placement):
+    def __init__(self, function, args, kwargs):
         self.nums = tuple(i for i, x in enumerate(args) if varies(x))
         self.names = frozenset(name for name, x in kwargs.items() if varies(x))
         named = {name: kwargs[name] for name in kwargs if name in self.names}
@@ -307,13 +277,9 @@ class EagerPlan:
         options = {"argnums": self.nums, "constants": fixed}
         call = FlatCall("jit", function, args, named, **options)
         self.flat = not kwargs and len(call.leaves) == len(args) == len(self.nums)
-        program = planned_program(call)
-        done = operations(program.closed.jaxpr)
-        if len(done) > 1 or any(map(is_compiled, done)):
-            params = {"jaxpr": program.closed, "name": program.name}
-            self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
-        else:
-            self.ready = OneOperation(program, placement)
+        program, self.assembly = planned_program(call)
+        params = {"jaxpr": program.closed, "name": program.name}
+        self.ready = CacheEntry(program, params, (False,) * len(call.leaves))
 
     def leaves(self, args, kwargs):
         """Return the operands of the program, a list."""
@@ -324,16 +290,9 @@ class EagerPlan:
 
     def run(self, args, kwargs):
         """Return what the function returns."""
-        return self.ready.run(self.leaves(args, kwargs))
-
-    def is_faster(self, args, kwargs, took):
-        """Return whether the plan takes less than so many nanoseconds."""
-        times = []
-        for _ in range(5):
-            start = perf_counter_ns()
-            self.run(args, kwargs)
-            times.append(perf_counter_ns() - start)
-        return min(times) < took
+        leaves = self.leaves(args, kwargs)
+        made = self.ready.run(leaves)
+        return self.assembly.build(made, leaves) if self.assembly else made
 
 
 def agree(result, expected, leaves):
@@ -344,7 +303,7 @@ def agree(result, expected, leaves):
       leaves: the arguments, whose largest number says what little is.
     """
     (found, tree), (known, structure) = map(tree_flatten, (result, expected))
-    if tree != structure or any(type(x) is not ArrayImpl for x in known):
+    if tree != structure:
         return False
     size = max(map(largest, [*known, *leaves]), default=0.0)
     return all(_alike(x, y, size) for x, y in zip(found, known))
@@ -358,16 +317,20 @@ def largest(x):
     return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
 
 
-@ignore_float_errors
 def _alike(x, y, size):
+    if x is y or (type(x) is type(y) and type(x) in NUMBERS and repr(x) == repr(y)):
+        return True
+    if not type(x) is type(y) is ArrayImpl:
+        return False
     if x.aval != y.aval or x.placement is not y.placement:
         return False
     x, y = np.asarray(x._buffer), np.asarray(y._buffer)
     if x.dtype.kind not in "fc":
         return x.tobytes() == y.tobytes()
     eps = float(np.finfo(x.dtype).eps)
-    near = {"rtol": eps**0.5, "atol": eps**0.7 * size}
-    return np.allclose(x, y, **near, equal_nan=True)
+    atol = max(eps**0.7 * size, eps**0.5 * largest(y))
+    with np.errstate(all="ignore"):
+        return np.allclose(x, y, rtol=eps**0.5, atol=atol, equal_nan=True)
 
 
 config.define(
@@ -422,13 +385,14 @@ class PlanCache(SignatureCache):
       plans: by the key of a call the `EagerPlan`.
       spent: nanoseconds since it was last looked at.
       times: by key, nanoseconds.
+      turned: references to arguments whose numbers lie in another order.
     """
 
     tick, price = 1_000_000, 30_000_000
 
     def __init__(self, function):
         super().__init__(function)
-        self.plans, self.times, self.spent = {}, {}, 0
+        self.plans, self.times, self.spent, self.turned = {}, {}, 0, []
 
     def clear(self):
         """Forget all plans."""
@@ -451,17 +415,17 @@ class PlanCache(SignatureCache):
         except (NoPlan, TypeError, ValueError):
             return None
 
-    def look(self, call, result, took, placement):
+    def look(self, call, result, placement):
         """Note a tick of the clock; make a plan if it is time.
 
         Args:
-          call: a function and its arguments, positional and named.
+          call: an `EagerFunction` and its arguments, positional and named.
           result: what it has returned.
-          took: the nanoseconds that this took.
           placement: where its arrays are.
         """
         spent, self.spent = self.spent, 0
         _, args, kwargs = call
+        self._put_in_order(args)
         try:
             key = call_key(args, kwargs, placement)
         except (NoPlan, TypeError, ValueError):
@@ -474,34 +438,63 @@ class PlanCache(SignatureCache):
         self.times[key] += spent
         if self.times[key] < self.price or key in self.refused:
             return
-        if not self._making_lock.locked():
-            with self._making_lock:
-                self._make(key, call, result, took, placement)
+        if self._making_lock.acquire(False):
+            try:
+                self._make(key, call, result)
+            finally:
+                self._making_lock.release()
 
-    def _make(self, key, call, result, took, placement):
+    def _put_in_order(self, args):
+        """Give arrays in another order that are met again and again a buffer in order.
+
+        One that is made for each call, such as ``x.T``, is not worth a copy.
+        """
+        turned = [x for x in args if type(x) is ArrayImpl and not is_in_order(x)]
+        known = [reference() for reference in self.turned]
+        with suppress(MemoryError):
+            put_in_order([x for x in turned if any(x is each for each in known)])
+        self.turned = [ref(x) for x in turned]
+
+    def _make(self, key, call, result):
         """Keep a plan that has proved itself, or note that there is none."""
-        try:
-            function, args, kwargs = call
-            plan = EagerPlan(function, args, kwargs, placement)
-            leaves = plan.leaves(args, kwargs)
-            right = agree(plan.run(args, kwargs), result, leaves)
-            answered = right and self._add_record(plan, args, kwargs)
-            if answered or (right and plan.is_faster(args, kwargs, took)):
+        (answer, args, kwargs), record = call, None
+        with suppress(Exception):  # the function can do without
+            plan = EagerPlan(answer.function, args, kwargs)
+            if agree(plan.run(args, kwargs), result, plan.leaves(args, kwargs)):
                 self.plans[key] = plan
-                return
-        except Exception:
-            pass  # the function can do without
+                record = self._add_record(plan, args, kwargs)
+                if self.is_faster(answer, args, kwargs):
+                    return
+        self.plans.pop(key, None)
+        self.remove(record)
         self.refused.add(key)
 
+    def is_faster(self, answer, args, kwargs):
+        """Return whether a function with a plan is faster than without, by the clock.
+
+        The plan may have more to do: a part of an array need not be copied in Python.
+        """
+        times, start = [], perf_counter_ns()
+        while len(times) < 8 and (not times or perf_counter_ns() - start < self.price):
+            begin = perf_counter_ns()
+            answer(*args, **kwargs)
+            middle = perf_counter_ns()
+            answer.function(*args, **kwargs)
+            times.append((middle - begin, perf_counter_ns() - middle))
+        planned, unplanned = map(min, zip(*times))
+        return planned < unplanned
+
     def _add_record(self, plan, args, kwargs):
-        """Have the fast path answer such calls, and return whether it will."""
+        """Have the fast path answer such calls; return the record, or None."""
         ready = plan.ready
         entry = fastpath_entry(ready)
         fixed = [x for i, x in enumerate(args) if i not in plan.nums]
         fixed += [x for name, x in kwargs.items() if name not in plan.names]
-        known = fastpath_supported(entry, ready.placement)
+        arrays = [x for x in plan.leaves(args, kwargs) if type(x) is ArrayImpl]
+        plain = not plan.assembly and all(map(is_in_order, arrays))
+        known = plain and fastpath_supported(entry, ready.placement)
         if not known or not all(map(_stays, fixed)):
-            return False
+            return None
         trees = [structure(x, i not in plan.nums) for i, x in enumerate(args)]
         named = {k: structure(kwargs[k], k not in plan.names) for k in sorted(kwargs)}
         closed = ready.program.closed
@@ -512,10 +505,10 @@ class PlanCache(SignatureCache):
                 ready.places, ready.placement, ready.given,
             )  # fmt: skip
         except (UnknownLayout, JaxRuntimeError, MemoryError):
-            return False
+            return None
         record.held.append(plan)
         self.add(record)
-        return True
+        return record
 
 
 class _Eager:
@@ -533,16 +526,14 @@ class _Eager:
             return self.function(*args, **kwargs)
         ready = self._ready
         if ready.plans and (plan := ready.find(args, kwargs, placement)) is not None:
-            try:
+            with suppress(Exception):
                 return plan.run(args, kwargs)
-            except Exception:  # let the function itself say what is wrong
-                return self.function(*args, **kwargs)
+            return self.function(*args, **kwargs)  # it says itself what is wrong
         start = perf_counter_ns()
         result = self.function(*args, **kwargs)
-        took = perf_counter_ns() - start
-        ready.spent += took
+        ready.spent += perf_counter_ns() - start
         if ready.spent > ready.tick:
-            ready.look((self.function, args, kwargs), result, took, placement)
+            ready.look((self, args, kwargs), result, placement)
         return result
 
 

@@ -82,6 +82,20 @@ class SignatureCache:
             self.chain.insert(0, record)
             self.head[0] = record.address
 
+    def remove(self, record):
+        """Take a record out of the chain, if it is there."""
+        with self._lock:
+            at = next((i for i, each in enumerate(self.chain) if each is record), None)
+            if at is None:
+                return
+            del self.chain[at]
+            following = self.chain[at].address if at < len(self.chain) else 0
+            if at:
+                self.chain[at - 1][CallSignature.next] = following
+            else:
+                self.head[0] = following
+            record[CallSignature.next] = 0  # the fast path may be in the middle of it
+
     def clear(self):
         """Forget all records, and how often they were wanted."""
         self.forget()
@@ -217,14 +231,18 @@ def structure(arg, fixed):
     return StaticKey(arg) if fixed else tree_structure(arg)
 
 
+def is_in_order(x):
+    """Return whether the numbers of an array lie in order, or on another device."""
+    return x.placement.device.platform != "cpu" or x._buffer.flags.c_contiguous
+
+
 def put_in_order(leaves):
     """Give arrays whose numbers lie in another order, or nowhere, a buffer in order.
 
     They keep it: nothing else about them changes.
     """
     for x in leaves:
-        ours = type(x) is ArrayImpl and x.placement.device.platform == "cpu"
-        if ours and not x._buffer.flags.c_contiguous:
+        if type(x) is ArrayImpl and not is_in_order(x):
             buffer = np.ascontiguousarray(x._buffer).reshape(x.shape)
             buffer.flags.writeable = False
             x._buffer = buffer
