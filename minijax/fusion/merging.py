@@ -546,15 +546,16 @@ class FusionGroup(FusedKernelBuilder):
 
         What is found to cost more than `most` is not followed any further.
         """
-        [store, *_], total = self.made[buffer], 0
+        [store, *_], total, turns = self.made[buffer], 0, {}
         count = extent_product(self.sizes, store.place.axes)
         left, seen = [store.node], {store.node}
         while left and total <= most * count:
             node = left.pop()
             if node.op not in FREE_OPS:
-                total += target.price(node.op) * extent_product(
-                    self.sizes, computed_axes(node)
-                )
+                axes = computed_axes(node)
+                if axes not in turns:
+                    turns[axes] = extent_product(self.sizes, axes)
+                total += target.price(node.op) * turns[axes]
             left += [arg for arg in {*node.args} if arg not in seen]
             seen.update(node.args)
         return total / count

@@ -454,14 +454,14 @@ def read_row(f, kind, address, lanes, mask=None):
 
 
 def is_read_in_parts(kind, lanes):
-    """Return whether a row is longer than short vectors, and no whole long one."""
+    """Return whether a row is longer than a short vector, and no whole long one."""
     long = kind in ("float", "double", "i32", "i64") and type_bytes(kind) * lanes > 16
-    return long and next_power(lanes) > lanes
+    return long and bool(lanes & (lanes - 1))
 
 
 def read_odd_row(f, kind, address, lanes):
     """Write the load of neighbours as that of a whole vector, which is cut off."""
-    whole = next_power(lanes)
+    whole = 1 << lanes.bit_length()
     pointer = f.cast(kind, address, vector_type(kind, whole))
     mask = vector_constant("i1", [int(lane < lanes) for lane in range(whole)])
     x = emit_masked_load(f, kind, pointer, whole, mask)
@@ -744,24 +744,18 @@ def fold_side_by_side(f, fold, vectors, lanes):
       fold: how it is done; `vectors` are its, or those of folds like it.
       lanes: of a vector.
     """
+    width = length = lanes
     kind, count = llvm_type(fold.args[0].dtype), len(vectors)
-    shuffle, used, length = functools.partial(f.shuffle, kind), lanes, lanes
-    width = next_power(lanes)
-    if width > lanes:  # LLVM takes long for shuffles of other vectors
-        order = _padded(range(lanes), width)
-        vectors = [shuffle(x, "undef", order, lanes) for x in vectors]
+    shuffle = functools.partial(f.shuffle, kind)
     while length > 1:
         half, left = length // 2, length - length // 2
-        both = (0, width) if len(vectors) > 1 else (0,)
-        starts = [first + start for first in both for start in range(0, used, length)]
+        starts = range(0, width * min(2, len(vectors)), length)
         last = [half * 2] * (left - half)
         low = [start + lane for start in starts for lane in (*range(half), *last)]
         high = [start + half + lane for start in starts for lane in range(left)]
-        length, used, size = left, len(low), next_power(len(low))
         pairs = itertools.zip_longest(vectors[::2], vectors[1::2], fillvalue="undef")
-        orders = _padded(low, size), _padded(high, size)
-        halves = [[shuffle(*x, order, width) for order in orders] for x in pairs]
-        width = size
+        halves = [[shuffle(*x, order, width) for order in (low, high)] for x in pairs]
+        width, length = len(low), left
         vectors = [
             emit_fold_combination(f, fold, x[:1], x[1:], width)[0] for x in halves
         ]
@@ -769,18 +763,8 @@ def fold_side_by_side(f, fold, vectors, lanes):
             order = [lane + width * (lane % left < half) for lane in range(width)]
             pairs = zip([x for x, _ in halves], vectors)
             vectors = [shuffle(*x, order, width) for x in pairs]
-    each = [(x, lane) for x in vectors for lane in range(used)]
+    each = [(x, lane) for x in vectors for lane in range(width)]
     return [f.extract_element(kind, x, width, lane) for x, lane in each[:count]]
-
-
-def next_power(count):
-    """Return the least power of two that is not less."""
-    return 1 << (count - 1).bit_length()
-
-
-def _padded(order, width):
-    """Return places of lanes, and some more that do not matter."""
-    return [*order, *[0] * (width - len(order))]
 
 
 def emit_insert_lane(f, kind, x, last, lanes):
