@@ -40,7 +40,7 @@ ROW_AXIS, COLUMN = 0, 1
 def _batches(a, b):
     """Drop batch axes of size 1 that broadcast; return the places of the others."""
     shapes = a.shape[:-2], b.shape[:-2]
-    if not any(shapes):
+    if shapes == ((), ()):
         return a, b, [], []
     try:
         broadcast_shapes(*shapes)
