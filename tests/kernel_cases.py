@@ -7,6 +7,7 @@ python -m tests.kernel_cases --programs --every 9    kernels of programs, likewi
 Machine code runs in the process of this command, so that a crash of it ends no test.
 """
 
+import dataclasses
 import sys
 import warnings
 
@@ -262,8 +263,7 @@ UPDATES = ["add", "add", "mul", "min", "max"]
 
 def tidy(kernel):
     """The kernel without nodes that occur twice."""
-    fields = {name: getattr(kernel, name) for name in Kernel.__slots__}
-    return Kernel(**fields | {"nodes": (*dict.fromkeys(kernel.nodes),)})
+    return dataclasses.replace(kernel, nodes=(*dict.fromkeys(kernel.nodes),))
 
 
 def random_kernels(seed, count, chance=Chance):

@@ -371,7 +371,7 @@ JIT_STATICALLY = (
 
 def remove_axes(items, axes):
     """Return `items` as a tuple that lacks the places `axes`."""
-    return tuple(item for place, item in enumerate(items) if place not in axes)
+    return tuple([item for place, item in enumerate(items) if place not in axes])
 
 
 def check_axes(name, x, axes):
@@ -400,7 +400,7 @@ def check_broadcast_dimensions(shape, new_shape, places):
 
 def sizes_of_axes(shape, axes):
     """Return the sizes of some axes."""
-    return tuple(shape[axis] for axis in axes)
+    return tuple([shape[axis] for axis in axes])
 
 
 def lhs_free_axes(ndim, contracting, batch):

@@ -13,13 +13,13 @@ from minijax.cpu_backend.program_codegen import (
     Executable,
     ProgramEmitter,
     ScanStep,
+    buffer_argument,
     data_pointer,
     emit_program_steps,
     input_buffers,
     output_buffers,
     pointer_table,
     step_passes,
-    typed_argument,
     unalias_outputs,
 )
 from minijax.fusion.fusion_pass import fuse
@@ -39,10 +39,7 @@ def emit_launch(f, step):
     """Write the call of a kernel."""
     name = intern_kernel(f.program, step.kernel)
     pairs = zip(step.kernel.parameters, step.buffers)
-    args = [
-        typed_argument(f, f.address(buffer), parameter.dtype)
-        for parameter, buffer in pairs
-    ]
+    args = [buffer_argument(f, buffer, parameter.dtype) for parameter, buffer in pairs]
     f.line(f"call void {name}({', '.join(args)})")
 
 

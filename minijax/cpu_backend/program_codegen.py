@@ -122,14 +122,10 @@ SMALL_LOCAL_BYTES, MAX_STACK_BYTES = 256, 2**15
 MAX_CALLS_PER_FUNCTION = 200
 
 # The copies of elementary functions, and those of kernels, come to no more lines than
-# that; `LOOP_INLINE_FACTOR` times as many where there are loops, or, for functions,
-# long arrays.
-(
-    MAX_INLINED_FUNCTION_LINES,
-    MAX_INLINED_KERNEL_LINES,
-    LOOP_INLINE_FACTOR,
-    LONG_ARRAY_ELEMENTS,
-) = 160, 750, 4, 2**15
+# the first number; than the second where there are loops, or, for functions, long
+# arrays.
+MAX_INLINED_FUNCTION_LINES, MAX_INLINED_KERNEL_LINES = (160, 640), (200, 3000)
+LONG_ARRAY_ELEMENTS = 2**15
 
 # LLVM takes as long for a function that is empty as for so many lines.
 FRAME = 20
@@ -150,14 +146,18 @@ class StepsEmitter(FunctionBuilder):
       addresses: from buffers to the names of their addresses.
       stack, room: how many bytes its variables may take, and may still take.
       shared: memory that steps use in turn, from names to sizes.
+      fixed: names that are known from the beginning.
+      entries: from pairs of a table and a number to the address that was read there.
+      casts: from pairs of a fixed address and a type to its name with that type.
     """
 
     def __init__(self, program, steps, buffers, stack=MAX_STACK_BYTES):
         super().__init__()
         self.stack = self.room = stack
-        self.shared = {}
+        self.shared, self.entries, self.casts = {}, {}, {}
         self.program, self.head = program, []
         self.addresses = {buffer: self.name("s") for buffer in buffers}
+        self.fixed = {*self.addresses.values()}
         self.end = ["  ret i32 0"]
         self.places, self.first_of = program.locations.places, program.locations.first
         own = program.locations.uses(steps).items()
@@ -182,6 +182,7 @@ class StepsEmitter(FunctionBuilder):
         """Write an instruction at the beginning; return the name of its result."""
         name = self.name(hint)
         self.head.append(f"  {name} = {text}")
+        self.fixed.add(name)
         return name
 
     def variable(self, buffer):
@@ -191,9 +192,11 @@ class StepsEmitter(FunctionBuilder):
         return self.first(f"bitcast {kind}* {whole} to i8*", "l")
 
     def entry(self, table, number):
-        """Return an address from a table, which is read at the beginning."""
-        place = self.first(f"getelementptr i8*, i8** {table}, i64 {number}", "t")
-        return self.first(f"load i8*, i8** {place}", "t")
+        """Return an address from a table, which is read at the beginning, once."""
+        if (table, number) not in self.entries:
+            place = self.first(f"getelementptr i8*, i8** {table}, i64 {number}", "t")
+            self.entries[table, number] = self.first(f"load i8*, i8** {place}", "t")
+        return self.entries[table, number]
 
     def address(self, buffer):
         """Return the address of a buffer."""
@@ -264,6 +267,19 @@ class StepsEmitter(FunctionBuilder):
         self.line(f"br i1 {bad}, label %failed, label %{fine}")
         self.start(fine)
         self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
+
+
+def buffer_argument(f, buffer, dtype):
+    """Return the address of a buffer as an argument, with its type.
+
+    An address that is known from the beginning is given each type once.
+    """
+    address, kind = f.address(buffer), pointer_type(llvm_memory_type(dtype))
+    if kind == "i8*" or address not in f.fixed:
+        return typed_argument(f, address, dtype)
+    if (address, kind) not in f.casts:
+        f.casts[address, kind] = f.first(f"bitcast i8* {address} to {kind}", "p")
+    return f"{kind} {f.casts[address, kind]}"
 
 
 def typed_argument(f, address, dtype):
@@ -538,14 +554,11 @@ class ProgramEmitter:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        more, longer = [
-            LOOP_INLINE_FACTOR if x else 1 for x in (self.has_loops, self.is_long)
-        ]
-        counts, lines = call_counts(self.functions), MAX_INLINED_FUNCTION_LINES * longer
+        counts = call_counts(self.functions)
+        lines = MAX_INLINED_FUNCTION_LINES[self.is_long]
         needed, functions = inline_functions(self.needed, self.functions, counts, lines)
-        functions = inline_candidates(
-            functions, counts, MAX_INLINED_KERNEL_LINES * more
-        )
+        lines = MAX_INLINED_KERNEL_LINES[self.has_loops]
+        functions = inline_candidates(functions, counts, lines)
         return "\n\n".join([*needed, *functions])
 
 

@@ -285,6 +285,7 @@ class FusionPass:
       leader: for each step, the number by which its part is found.
       place: by such numbers, where the part stands among the steps.
       needs, users: by such numbers, those of what has to come before and after.
+      refused: what is known of pairs of launches that are better two, by `pair_key`.
     """
 
     def __init__(self, program, target):
@@ -297,6 +298,7 @@ class FusionPass:
             if part.is_recomputable(MAX_RECOMPUTE_OPS)
         }
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
+        self.refused = set()
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
         for number, part in self.uses.parts.items():
@@ -382,12 +384,13 @@ class FusionPass:
 
     def fuse_pair(self, a, b, linked):
         """Return the part of two, or None."""
-        first, second = self.parts[a], self.parts[b]
+        first, second, key = self.parts[a], self.parts[b], self.pair_key(a, b, linked)
+        if key in self.refused:
+            return None
         links = producer_consumer_edges(first, second) if linked else []
         both = fuse_same_loops(first, second, links) if links or not linked else None
-        if not both:
-            return None
-        if not is_profitable(both, self.target):
+        if not both or not is_profitable(both, self.target):
+            self.refused |= {key} - {None}
             return None
         turned = loses_contiguity(first, both.first, self.target)
         turned |= loses_contiguity(second, both.second, self.target)
@@ -395,6 +398,16 @@ class FusionPass:
         if not all(x in gone or x in self.recomputable for x in turned):
             return None
         return both.part(gone)
+
+    def pair_key(self, a, b, linked):
+        """Return what decides about two launches: their kernels, and which of their
+        buffers are one. None for longer parts."""
+        if len(self.members[a]) + len(self.members[b]) > 2:
+            return None
+        first, second = self.program.steps[a], self.program.steps[b]
+        places = {buffer: place for place, buffer in enumerate(first.buffers)}
+        same = tuple([places.get(buffer) for buffer in second.buffers])
+        return first.kernel, second.kernel, same, linked
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""

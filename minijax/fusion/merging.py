@@ -20,6 +20,7 @@ from minijax.kernels.ir import (
     Store,
     compute_dtype,
     is_affine,
+    once_per_kernel,
     union_of_levels,
 )
 from minijax.kernels.loop_nests import Kernel, Node, backward_slice, index_node
@@ -545,15 +546,16 @@ class FusionGroup(FusedKernelBuilder):
 
         What is found to cost more than `most` is not followed any further.
         """
-        [store, *_], total = self.made[buffer], 0
+        [store, *_], total, turns = self.made[buffer], 0, {}
         count = extent_product(self.sizes, store.place.axes)
         left, seen = [store.node], {store.node}
         while left and total <= most * count:
             node = left.pop()
             if node.op not in FREE_OPS:
-                total += target.price(node.op) * extent_product(
-                    self.sizes, computed_axes(node)
-                )
+                axes = computed_axes(node)
+                if axes not in turns:
+                    turns[axes] = extent_product(self.sizes, axes)
+                total += target.price(node.op) * turns[axes]
             left += [arg for arg in {*node.args} if arg not in seen]
             seen.update(node.args)
         return total / count
@@ -563,15 +565,30 @@ def fusion_group_of(launch):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
     or has a computed place."""
     kernel, buffers = launch
-    if 0 in kernel.sizes or not is_affine(kernel):
+    like = fusion_group_of_kernel(kernel)
+    if like is None:
         return None
     part, at = FusionGroup(kernel.sizes), dict(zip(kernel.parameters, buffers))
-    part.nodes = nodes = kernel.nodes
-    loads = [node for node in nodes if node.op == "load"]
-    part.sources = {node: at[node.detail.parameter] for node in loads}
+    part.nodes, part.names, part.ops = like.nodes, like.names, like.ops
+    part.folded, part.fold_axes = like.folded, like.fold_axes
+    part.axis_orders, part.unsplittable_axes = like.axis_orders, like.unsplittable_axes
+    part.sources = {node: at[x] for node, x in like.sources.items()}
+    for parameter, stores in like.made.items():
+        part.made.setdefault(at[parameter], []).extend(stores)
+    return part
+
+
+@once_per_kernel
+def fusion_group_of_kernel(kernel):
+    """Return a kernel as a part whose parameters stand for buffers, or None."""
+    if 0 in kernel.sizes or not is_affine(kernel):
+        return None
+    part, nodes = FusionGroup(kernel.sizes), kernel.nodes
+    part.nodes = nodes
+    part.sources = {x: x.detail.parameter for x in nodes if x.op == "load"}
     part.ops = len([node for node in nodes if node.op not in FREE_OPS])
     for store in kernel.stores:
-        part.made.setdefault(at[store.parameter], []).append(store)
+        part.made.setdefault(store.parameter, []).append(store)
         part.names[store.node, kernel.name] = None
     folds = [node for node in nodes if node.op == "fold"]
     if folds:

@@ -9,6 +9,7 @@ Places, loads, folds and stores are records; a node holds some of them as its de
 # Made from chapters/17_kernels_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import functools
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -424,6 +425,22 @@ def is_scan(fold):
     return fold.op == "running"
 
 
+def once_per_kernel(function):
+    """Return a function of a kernel that computes its value once, and keeps it there.
+
+    A kernel is not changed, and a program launches one many times.
+    """
+
+    @functools.wraps(function)
+    def kept(kernel):
+        if function not in kernel.facts:
+            kernel.facts[function] = function(kernel)
+        return kernel.facts[function]
+
+    return kept
+
+
+@once_per_kernel
 def print_kernel(kernel):
     """Return the text: a line for each node, with its dtype and its level."""
     names = node_names(kernel)
@@ -559,6 +576,7 @@ def trip_count(kernel, axes):
     return math.prod(kernel.sizes[axis] for axis in axes)
 
 
+@once_per_kernel
 def bytes_accessed(kernel):
     """Return how many bytes a kernel reads, and how many it writes."""
     loads = [node for node in kernel.nodes if node.op == "load"]
@@ -579,6 +597,7 @@ def _moving(node):
     return union_of_levels([node.detail.place.axes, *[arg.level for arg in node.args]])
 
 
+@once_per_kernel
 def flops_and_transcendentals(kernel):
     """Return how many flops and transcendental functions a kernel computes."""
     counts = {"flops": 0, "transcendentals": 0}

@@ -119,6 +119,7 @@ class Kernel:
       parameters: what is read, then what is written.
       nodes: list of `Node`, each after those that it is computed from.
       stores: list of `Store`.
+      facts: what has been computed of it, by `once_per_kernel`.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Kernel:
     parameters: tuple
     nodes: tuple
     stores: tuple
+    facts: dict = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     def label(self):

@@ -63,7 +63,13 @@ from minijax.kernels.builder import (
     slice_view,
     transpose_view,
 )
-from minijax.kernels.ir import Affine, Guard, bytes_accessed, flops_and_transcendentals
+from minijax.kernels.ir import (
+    Affine,
+    Guard,
+    bytes_accessed,
+    flops_and_transcendentals,
+    once_per_kernel,
+)
 from minijax.kernels.loop_nests import Kernel, interpret
 from minijax.lax.reductions import fits_index_dtype
 from minijax.python_backend.codegen import PythonProgram
@@ -170,6 +176,18 @@ cpu_rules: RuleTable = RuleTable("cpu", default=_as_everywhere)
 jaxpr_passes = Hook(lambda closed: closed)
 
 
+@once_per_kernel
+def places_of_access(kernel):
+    """Return the places of the parameters that a kernel reads, and that it writes."""
+    read = {node.detail.parameter for node in kernel.nodes if node.op == "load"}
+    read |= {store.parameter for store in kernel.stores if store.update}
+    written = {store.parameter for store in kernel.stores}
+    return [
+        [place for place, x in enumerate(kernel.parameters) if x in found]
+        for found in (read, written)
+    ]
+
+
 class Launch(NamedTuple):
     """A step: run a kernel, with a buffer for each of its parameters."""
 
@@ -184,19 +202,12 @@ class Launch(NamedTuple):
     @property
     def reads(self):
         """The buffers that the step reads."""
-        loads = [node.detail for node in self.kernel.nodes if node.op == "load"]
-        read = {detail.parameter for detail in loads}
-        changed = {store.parameter for store in self.kernel.stores if store.update}
-        return self._buffers_of(read | changed)
+        return [self.buffers[place] for place in places_of_access(self.kernel)[0]]
 
     @property
     def writes(self):
         """The buffers that the step writes to."""
-        return self._buffers_of({store.parameter for store in self.kernel.stores})
-
-    def _buffers_of(self, parameters):
-        pairs = zip(self.kernel.parameters, self.buffers)
-        return [buffer for parameter, buffer in pairs if parameter in parameters]
+        return [self.buffers[place] for place in places_of_access(self.kernel)[1]]
 
     def __str__(self):
         return f"{self.kernel.label}({', '.join(x.name for x in self.buffers)})"
@@ -266,6 +277,29 @@ class LoweringContext:
         """
         out = self.allocate(aval)
         self.run(k, (out, x))
+        return out
+
+    def launch_known(self, key, operands, aval, write):
+        """Add a step that computes an array; return its view.
+
+        Launches that differ in their buffers alone have one kernel.
+
+        Args:
+          key: what the kernel depends on beside its operands and its result.
+          operands: the views that it reads.
+          aval: of the result.
+          write: a function that returns the `KernelBuilder` and the node to store.
+        """
+        key = key, aval.shape, aval.dtype, *kernel_cache_key(operands)
+        if key not in self.known:
+            out = self.launch(*write(), aval)
+            self.known[key] = self.steps[-1], operands
+            return out
+        (launch, views), out = self.known[key], self.allocate(aval)
+        pairs = [(a.source, b.source) for a, b in zip(views, operands)]
+        now = {a: b for a, b in pairs if type(a) is Buffer}
+        buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
+        self.steps.append(launch._replace(buffers=buffers))
         return out
 
     def run(self, k, *stores):
@@ -415,21 +449,15 @@ def elementwise_kernel_rule(body):
 
     def rule(lowering, eqn, *operands):
         aval = eqn.outvars[0].aval
-        kind = body, eqn.primitive, aval.shape, aval.dtype
         params = eqn.params and cache_key_of_params(eqn.params)
-        key = (*kind, params or (), *kernel_cache_key(operands))
-        if key not in lowering.known:
+        key = body, eqn.primitive, params or ()
+
+        def write():
             k = KernelBuilder(eqn.primitive.name, aval.shape)
             x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
-            out = lowering.launch(k, x, aval)
-            lowering.known[key] = lowering.steps[-1], operands
-            return [out]
-        (launch, views), out = lowering.known[key], lowering.allocate(aval)
-        pairs = [(a.source, b.source) for a, b in zip(views, operands)]
-        now = {a: b for a, b in pairs if type(a) is Buffer}
-        buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
-        lowering.steps.append(launch._replace(buffers=buffers))
-        return [out]
+            return k, x
+
+        return [lowering.launch_known(key, operands, aval, write)]
 
     return rule
 

@@ -79,8 +79,9 @@ def load_object_code(code):
     """Return LLVM's engine with some machine code in memory."""
     from llvmlite import binding
 
-    module = binding.parse_assembly("")
-    engine = binding.create_mcjit_compiler(module, target_machine(binding, *host()))
+    module, machine = binding.parse_assembly(""), target_machine(binding, host()[0])
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.remove_module(module)  # or it would be compiled, too
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     (module._ptr._objects or {}).clear()  # llvmlite's cast has made it hold itself
@@ -136,7 +137,7 @@ def parse_module(binding, text, machine):
     return module
 
 
-def target_machine(binding, triple, cpu, features):
+def target_machine(binding, triple, cpu="", features=""):
     """Return LLVM's description of a processor; the words are those of a `Target`."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

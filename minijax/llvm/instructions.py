@@ -417,9 +417,17 @@ class FunctionBuilder:
         return names[""]
 
     def operation(self, op, args, dtype, result, lanes=0, flags=""):
-        """Write a scalar operation, or one on vectors; return the result's name."""
-        steps = instruction_template(op, dtype, result, lanes, flags, self.halves)
-        return self.instructions(steps, args)
+        """Write a scalar operation, or one on vectors; return the result's name.
+
+        In a block it is written once: turns side by side have much in common.
+        """
+
+        def write():
+            steps = instruction_template(op, dtype, result, lanes, flags, self.halves)
+            return self.instructions(steps, args)
+
+        key = self.block, op, (*args,), dtype, result, lanes, flags
+        return self.written(key, self.depth, write)
 
     def cached_instructions(self, key, depth, *texts):
         """Write instructions in a scope, once; return the name of the last result.

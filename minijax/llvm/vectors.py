@@ -4,6 +4,7 @@
 # edit the chapter, not this file.
 
 import functools
+import itertools
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -444,10 +445,27 @@ def read_comb(f, kind, start, stride):
 
 def read_row(f, kind, address, lanes, mask=None):
     """Write the load of neighbours, or of a number for no lanes."""
+    if not mask and is_read_in_parts(kind, lanes):
+        return read_odd_row(f, kind, address, lanes)
     if not mask:
         return f.load(kind, address, lanes)
     pointer = f.cast(kind, address, vector_type(kind, lanes))
     return emit_masked_load(f, kind, pointer, lanes, mask)
+
+
+def is_read_in_parts(kind, lanes):
+    """Return whether a row is longer than a short vector, and no whole long one."""
+    long = kind in ("float", "double", "i32", "i64") and type_bytes(kind) * lanes > 16
+    return long and bool(lanes & (lanes - 1))
+
+
+def read_odd_row(f, kind, address, lanes):
+    """Write the load of neighbours as that of a whole vector, which is cut off."""
+    whole = 1 << lanes.bit_length()
+    pointer = f.cast(kind, address, vector_type(kind, whole))
+    mask = vector_constant("i1", [int(lane < lanes) for lane in range(whole)])
+    x = emit_masked_load(f, kind, pointer, whole, mask)
+    return f.shuffle(kind, x, "undef", range(lanes), whole)
 
 
 def emit_masked_load(f, kind, pointer, lanes, mask):
@@ -703,7 +721,7 @@ def packable_folds(folds, ends):
     groups = {}
     for each in folds:
         lanes, dtype = ends[each][1], each.args[0].dtype
-        own = each if lanes & (lanes - 1) or places_too(each) else None
+        own = each if places_too(each) else None
         groups.setdefault((each.detail.how, dtype, lanes, own), []).append(each)
     return groups.values()
 
@@ -719,26 +737,32 @@ def emit_horizontal_folds(f, folds, ends):
 def fold_side_by_side(f, fold, vectors, lanes):
     """Write the fold of the lanes of several vectors; return the names of the results.
 
-    What is left of two vectors, half of the lanes of each, fits in one.
+    What is left of two vectors, half of the lanes of each, fits in one. The last lane
+    of an odd number waits for the next time, as in `emit_horizontal_fold`.
 
     Args:
       fold: how it is done; `vectors` are its, or those of folds like it.
-      lanes: of a vector, a power of two.
+      lanes: of a vector.
     """
-    dtype, width, length = fold.args[0].dtype, lanes, lanes
-    kind, count = llvm_type(dtype), len(vectors)
-    vectors = [*vectors, *vectors[-1:] * (2 ** (count - 1).bit_length() - count)]
+    width = length = lanes
+    kind, count = llvm_type(fold.args[0].dtype), len(vectors)
+    shuffle = functools.partial(f.shuffle, kind)
     while length > 1:
-        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], "undef")]
-        ends = range(0, width * min(2, len(vectors)), length)
-        low = [start + lane for start in ends for lane in range(length // 2)]
-        orders = low, [lane + length // 2 for lane in low]
-        shuffle = functools.partial(f.shuffle, kind)
-        halves = [[shuffle(*x, order, width) for order in orders] for x in pairs]
-        width, length = len(low), length // 2
+        half, left = length // 2, length - length // 2
+        starts = range(0, width * min(2, len(vectors)), length)
+        last = [half * 2] * (left - half)
+        low = [start + lane for start in starts for lane in (*range(half), *last)]
+        high = [start + half + lane for start in starts for lane in range(left)]
+        pairs = itertools.zip_longest(vectors[::2], vectors[1::2], fillvalue="undef")
+        halves = [[shuffle(*x, order, width) for order in (low, high)] for x in pairs]
+        width, length = len(low), left
         vectors = [
             emit_fold_combination(f, fold, x[:1], x[1:], width)[0] for x in halves
         ]
+        if last:
+            order = [lane + width * (lane % left < half) for lane in range(width)]
+            pairs = zip([x for x, _ in halves], vectors)
+            vectors = [shuffle(*x, order, width) for x in pairs]
     each = [(x, lane) for x in vectors for lane in range(width)]
     return [f.extract_element(kind, x, width, lane) for x, lane in each[:count]]
 

@@ -221,13 +221,17 @@ def folded(lowering, aval, groups, lhs, rhs):
     middle = range(batch + rows, batch + rows + columns)
     lhs = broadcast_view(lhs, shape, (*first, *last))
     rhs = broadcast_view(rhs, shape, (*range(batch), *last, *middle))
-    k = KernelBuilder("dot_general", shape)
-    x, y = k.convert(k.load(lhs), dtype), k.convert(k.load(rhs), dtype)
-    if dtype.kind == "b":
-        total = k.fold("or", last, k.apply("and", x, y))
-    else:
-        total = k.fold("add", last, k.mul(x, y))
-    return lowering.launch(k, k.convert(total, aval.dtype), aval)
+
+    def write():
+        k = KernelBuilder("dot_general", shape)
+        x, y = k.convert(k.load(lhs), dtype), k.convert(k.load(rhs), dtype)
+        if dtype.kind == "b":
+            total = k.fold("or", last, k.apply("and", x, y))
+        else:
+            total = k.fold("add", last, k.mul(x, y))
+        return k, k.convert(total, aval.dtype)
+
+    return lowering.launch_known(("dot_general", last), (lhs, rhs), aval, write)
 
 
 def stepped(lowering, aval, groups, lhs, rhs):

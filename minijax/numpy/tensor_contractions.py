@@ -40,6 +40,8 @@ ROW_AXIS, COLUMN = 0, 1
 def _batches(a, b):
     """Drop batch axes of size 1 that broadcast; return the places of the others."""
     shapes = a.shape[:-2], b.shape[:-2]
+    if shapes == ((), ()):
+        return a, b, [], []
     try:
         broadcast_shapes(*shapes)
     except ValueError:
