@@ -253,8 +253,8 @@ class CommunicatorState:
         group, number = i64[entry], i64[entry + 8]
         members = self.groups[group]
         slots = [group + SLOTS + i * SLOT for i in range(len(members))]
-        turns = [i64[slot + ARRIVALS] for slot in slots]
-        mine = turns[number]
+        arrivals = [i64[slot + ARRIVALS] for slot in slots]
+        mine = arrivals[number]
         labels = [i64[slot + LABEL + 8 * (mine & 1)] for slot in slots]
         if strangers:
             names = [label_texts[label & KIND_MASK] for label in labels]
@@ -264,7 +264,7 @@ class CommunicatorState:
         if before[0] != mine:
             self.waiting_since[entry] = mine, now
             return
-        arrived = [m for m, turn in zip(members, turns) if turn >= mine]
+        arrived = [m for m, arrival in zip(members, arrivals) if arrival >= mine]
         label, thread_state.line = (
             label_texts[labels[number] & KIND_MASK],
             label_texts[labels[number] >> 32],
@@ -596,13 +596,13 @@ class SerialRunner(list):
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""
         try:
-            turns = self.pop()
+            executor = self.pop()
         except IndexError:
-            turns = SerialExecutor(program)
+            executor = SerialExecutor(program)
         try:
-            return turns.run(shares, program.block_avals)
+            return executor.run(shares, program.block_avals)
         finally:
-            self.append(turns)
+            self.append(executor)
 
 
 class TeamRunner:
@@ -652,12 +652,12 @@ def serial_entry(program):
         x.dtype.itemsize for x in avals
     ):
         return None
-    turns = SerialExecutor(program, -1)
+    executor = SerialExecutor(program, -1)
     outs = (program.out_avals, program.out_placements)
-    ends = program.in_avals, program.block_avals, *outs, turns
+    ends = program.in_avals, program.block_avals, *outs, executor
     return EntryPoint(
-        collectives_library().place("run_serially"), program.size * turns.block,
-        ctypes.addressof(turns.table), turns.nanoseconds,
+        collectives_library().place("run_serially"), program.size * executor.block,
+        ctypes.addressof(executor.table), executor.nanoseconds,
         (None,) * len(program.out_avals), ShardLayout(program.size, *ends),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Replicas in machine code: how they meet, exchange, reduce, and take turns.
 
-A *group* is a table of words for those who meet: how many have arrived, which turn it
+A *group* is a table of words for those who meet: how many have arrived, which phase it
 is, and a slot for each. A replica knows its groups by *entries*, two words: the address
 of the group, and its own number in it. The language is that of `words`.
 
@@ -30,7 +30,7 @@ from minijax.threads.pool import park
 # A group. Each of the first two has a line of its own, as all write there.
 ARRIVED, PHASE_COUNTER, GROUP_SIZE, COMMUNICATOR = 0, 64, 128, 136
 SLOTS, SLOT, MAX_INLINE_BYTES = 192, 1088, 512
-# A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
+# A slot; for two phases, as a quick replica may be one ahead of a slow one.
 ARRIVALS, SOURCE, LABEL, RESULT, SLEEPS, BESIDE = 0, 8, 24, 40, 48, 64
 KIND_MASK = 4294967295  # the bits of a label in which replicas have to agree
 # An entry has the group, -1 if it belongs to several processes; the number in it; and,
@@ -113,15 +113,15 @@ def wait(hall, place, address, known, entry, yields):
 
     First go on looking, then let others have the core some times, then sleep.
     """
-    turns = 0
+    spins = 0
     yields += i64[hall + SPINS]
     while load_acquire(address) == known:
         if entry != 0 and load_acquire(hall + ABORT_FLAG) != 0:
             return 1
-        turns += 1
-        if turns < i64[hall + SPINS]:
+        spins += 1
+        if spins < i64[hall + SPINS]:
             spin_pause()
-        elif turns < yields:
+        elif spins < yields:
             call_pointer(i64[hall + YIELD])
         elif nap(hall, place, address, known, entry) != 0 and entry != 0:
             return 1
@@ -167,16 +167,16 @@ def arrive(entry, source, size, result, label):
         i64[slot + SOURCE] = source
         i64[slot + RESULT] = result
         return NOT_YET
-    turn = i64[slot + ARRIVALS] + 1
-    side = 8 * (turn & 1)
+    arrival = i64[slot + ARRIVALS] + 1
+    side = 8 * (arrival & 1)
     if size <= MAX_INLINE_BYTES:
-        copy = slot + BESIDE + (turn & 1) * MAX_INLINE_BYTES
+        copy = slot + BESIDE + (arrival & 1) * MAX_INLINE_BYTES
         call_pointer(i64[i64[group + COMMUNICATOR] + COPY], copy, source, size)
         source = copy
     i64[slot + SOURCE + side] = source
     i64[slot + LABEL + side] = label
     i64[slot + RESULT] = result
-    atomic_exchange(slot + ARRIVALS, turn)
+    atomic_exchange(slot + ARRIVALS, arrival)
     if meet(entry, size) != 0:
         return -1
     other = group + SLOTS
@@ -370,14 +370,14 @@ def team_worker_loop(team, me):
     hall = i64[team + WORKER_CONTEXTS]
     known = 0
     while load_acquire(team + STOP) == 0:
-        turns = 0
+        spins = 0
         now = load_acquire(me + GO)
-        while now == known and turns < i64[hall + WARNED_FLAG]:
-            if turns < i64[hall + SPINS]:
+        while now == known and spins < i64[hall + WARNED_FLAG]:
+            if spins < i64[hall + SPINS]:
                 spin_pause()
             else:
                 call_pointer(i64[hall + YIELD])
-            turns += 1
+            spins += 1
             now = load_acquire(me + GO)
         if now == known:
             park(me + ASLEEP, me + GO, known, i64[hall + ACQUIRE])

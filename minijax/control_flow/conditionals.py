@@ -231,32 +231,32 @@ def _cond_vmap(axis, args, dims, branches):
 vmap_rules[cond_p] = _cond_vmap
 
 
-def split_branches(branches, on_tape):
-    """Split programs so that a result is on the tape in all of them or in none."""
-    found = [partial_eval_jaxpr(branch, on_tape).out_on_tape for branch in branches]
+def partial_eval_branches(branches, in_unknown):
+    """Split programs so that a result is unknown in all of them or in none."""
+    found = [partial_eval_jaxpr(branch, in_unknown).out_unknown for branch in branches]
     return [
-        partial_eval_jaxpr(branch, on_tape, any_per_position(found))
+        partial_eval_jaxpr(branch, in_unknown, any_per_position(found))
         for branch in branches
     ]
 
 
-def _cond_split(split, primitive, args, on_tape, params):
+def _partial_eval_cond(trace, primitive, args, in_unknown, params):
     """Run the known part now, and leave a choice of the unknown parts to the tape."""
-    if on_tape[0]:
-        with set_current_trace(split.tape):
+    if in_unknown[0]:
+        with set_current_trace(trace.tape):
             return primitive.bind(*args, **params)
-    parts = split_branches(params["branches"], tuple(on_tape[1:]))
+    parts = partial_eval_branches(params["branches"], tuple(in_unknown[1:]))
     known, unknown = unify_residuals(parts)
-    known_args, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+    known_args, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         outs = cond_p.bind(*known_args, branches=known)
-    slots = outs[parts[0].out_on_tape.count(False) :]
-    with set_current_trace(split.tape):
-        tape_outs = cond_p.bind(args[0], *slots, *tape_args, branches=unknown)
-    return parts[0].results(outs, tape_outs)
+    slots = outs[parts[0].out_unknown.count(False) :]
+    with set_current_trace(trace.tape):
+        unknown_outs = cond_p.bind(args[0], *slots, *unknown_args, branches=unknown)
+    return parts[0].results(outs, unknown_outs)
 
 
-partial_eval_rules[cond_p] = _cond_split
+partial_eval_rules[cond_p] = _partial_eval_cond
 
 
 def _cond_transpose(cotangents, index, *operands, branches):

@@ -115,7 +115,7 @@ def stays_in_rows(both, target):
     """Return whether a large array whose rows are folded is read row after row still.
 
     Axes that only the second part folds are inside of those that it keeps; rows that
-    lay one behind the other would be read far apart, each for one turn.
+    lay one behind the other would be read far apart, each for one iteration.
     """
     if not both.folds:
         return True

@@ -210,9 +210,9 @@ class ElementEmitter(FunctionBuilder):
         Args:
           axis: the axis.
           lanes: how many numbers a vector holds.
-          write: a function that writes turns; it is given the first index, the step,
-            and how many turns there are.
-          masked: whether the one that is not full is a turn of the loop as well, in
+          write: a function that writes iterations; it gets the first index, the step,
+            and how many iterations there are.
+          masked: whether the one that is not full is in the loop as well, in
             which each vector has a mask.
         """
         size = self.extent(axis)

@@ -59,13 +59,13 @@ def emit_ceil_div(f, size, unit):
 
 
 def emit_for(f, count, body):
-    """Write a loop that may have no turns; `body` is a function of the index."""
+    """Write a loop that may have no iterations; `body` is a function of the index."""
 
-    def turn(index, _):
+    def iteration(index, _):
         body(index)
         return []
 
-    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
+    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], iteration))
 
 
 def emit_even_blocks(f, size, limit, unit, body):

@@ -164,7 +164,7 @@ def run_again(known, values, parts):
       parts: a `PartialEvalResult`.
 
     Returns:
-      A `ClosedJaxpr` from `values`, and the inputs on the tape.
+      A `ClosedJaxpr` from `values`, and the unknown inputs.
     """
     places = [*known.invars[: len(parts.known.invars)], *known.outvars]
     needed = [places[source] for source in parts.sources]
@@ -176,15 +176,15 @@ def run_again(known, values, parts):
 
 
 @weakref_memoize
-def forgetful_split(closed, on_tape, policy):
+def partial_eval_remat(closed, in_unknown, policy):
     """Split a program so that its residuals are inputs, and what a policy keeps.
 
     Args:
       closed: a `ClosedJaxpr`.
-      on_tape: for each input whether only the tape will know it.
+      in_unknown: for each input whether it is unknown.
       policy: what may be kept; None keeps nothing.
     """
-    parts = partial_eval_jaxpr(closed, on_tape)
+    parts = partial_eval_jaxpr(closed, in_unknown)
     # What may be kept?
     looks_in = policy or has_effects(closed)
     plainly = RematSplit(parts.known, parts.known, [])
@@ -195,31 +195,31 @@ def forgetful_split(closed, on_tape, policy):
     needed, tangents = needed[: len(values)], needed[len(values) :]
     again = prune_inputs(again, [*needed, *[True] * len(tangents)])
     # The program that runs now returns the known results, and what is needed.
-    chosen, count = select_where(needed, values), parts.out_on_tape.count(False)
+    chosen, count = select_where(needed, values), parts.out_unknown.count(False)
     more = [value for value in chosen if value not in known.now.invars]
     jaxpr = known.now.jaxpr
     jaxpr = jaxpr.replace(outvars=[*jaxpr.outvars[:count], *more])
     now, _ = dce_all_outputs(ClosedJaxpr(jaxpr, known.now.consts))
     there = [*jaxpr.invars, *jaxpr.outvars]
     return PartialEvalResult(
-        now, again, parts.out_on_tape, tuple(map(there.index, chosen))
+        now, again, parts.out_unknown, tuple(map(there.index, chosen))
     )
 
 
-def _split(split, primitive, args, on_tape, params):
-    parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
-    known_args, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+def _partial_eval(trace, primitive, args, in_unknown, params):
+    parts = partial_eval_remat(params["jaxpr"], tuple(in_unknown), params["policy"])
+    known_args, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
-    params = partial_eval_operand_flags(params, parts, on_tape)
+    params = partial_eval_operand_flags(params, parts, in_unknown)
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
-    with set_current_trace(split.tape):
-        tape_outs = primitive.bind(*residuals, *tape_args, **params)
-    return parts.results(known_outs, tape_outs)
+    with set_current_trace(trace.tape):
+        unknown_outs = primitive.bind(*residuals, *unknown_args, **params)
+    return parts.results(known_outs, unknown_outs)
 
 
-partial_eval_rules[remat_p] = _split
+partial_eval_rules[remat_p] = _partial_eval
 
 
 def checkpoint(

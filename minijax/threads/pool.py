@@ -65,7 +65,7 @@ def drain(pool, space):
 
 
 def offer(pool, task, args, size, step):
-    """Put a task there, in parts of some turns."""
+    """Put a task there, in parts of some iterations."""
     i64[pool + PoolState.task] = task
     i64[pool + PoolState.args] = args
     i64[pool + PoolState.size] = size
