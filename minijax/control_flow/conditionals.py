@@ -276,11 +276,11 @@ transpose_rules[cond_p] = _cond_transpose
 # A choice in emitted Python: an if statement; and what it costs.
 
 
-def write_cond(writer, eqn, operands, results):
+def write_cond(emitter, eqn, operands, results):
     """Write a choice as an if statement, of which one branch runs.
 
     Args:
-      writer: the `PythonWriter` of the function.
+      emitter: the `PythonEmitter` of the function.
       eqn: the equation.
       operands: expressions of its operands.
       results: the names of its results.
@@ -292,8 +292,8 @@ def write_cond(writer, eqn, operands, results):
     if len(branches) == 2:  # the one that is chosen by "true" comes first
         branches, tests[0] = branches[::-1], f"if {index}:"
     for test, branch in zip([*tests[:-1], "else:"], branches):
-        with writer.block(test):
-            inline_jaxpr_into(writer, branch, operands, results)
+        with emitter.block(test):
+            inline_jaxpr_into(emitter, branch, operands, results)
 
 
 python_rules[cond_p] = write_cond
@@ -305,10 +305,10 @@ def most_expensive(eqn):
 
 
 cost_rules[cond_p] = most_expensive
-python_rules[empty_p] = lambda writer, eqn, operands, results: writer.assign(
-    results, [writer.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
+python_rules[empty_p] = lambda emitter, eqn, operands, results: emitter.assign(
+    results, [emitter.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
 )
-python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.assign(
+python_rules[stop_gradient_p] = lambda emitter, eqn, operands, results: emitter.assign(
     results, operands
 )
 

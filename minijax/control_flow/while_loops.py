@@ -316,26 +316,26 @@ def _are_mapped(dims):
 vmap_rules[while_p] = _while_vmap
 
 
-def write_while(writer, eqn, operands, results):
+def write_while(emitter, eqn, operands, results):
     """Write a loop; where examples stop at different steps, each keeps its carry."""
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test_consts, consts, carry = split_while_args(operands, *counts)
-    state = [writer.name("carry") if name == "_" else name for name in results]
-    writer.assign(state, carry)
+    state = [emitter.name("carry") if name == "_" else name for name in results]
+    emitter.assign(state, carry)
     [pred] = test.out_avals
-    with writer.block("while True:"):
-        [going] = writer.inline(test, test_consts + state)
-        writer.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
-        writer.line("    break")
-        stepped = writer.inline(body, consts + state)
+    with emitter.block("while True:"):
+        [going] = emitter.inline(test, test_consts + state)
+        emitter.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
+        emitter.line("    break")
+        stepped = emitter.inline(body, consts + state)
         if pred.ndim:
             ranks = [var.aval.ndim - pred.ndim for var in eqn.outvars]
             stepped = [
                 f"np.where({_with_axes(going, rank)}, {new}, {old})"
                 for new, old, rank in zip(stepped, state, ranks)
             ]
-        assign_outputs(writer, body, stepped, state)
+        assign_outputs(emitter, body, stepped, state)
 
 
 def _with_axes(going, count):

@@ -78,7 +78,7 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(lambda leaf: stop_gradient_p.bind(leaf)[0], x)
 
 
-# Calls of functions that bring their own rules: primitives with functions inside.
+# Calls of functions with custom derivatives: primitives with functions inside.
 
 
 def trace_to_closed_jaxpr(fun, args):

@@ -416,13 +416,13 @@ def llvm_text(*functions):
     texts, wanted = {}, [*functions]
     for function in wanted:  # it grows
         if function not in texts:
-            writer = LowLevelEmitter(
+            emitter = LowLevelEmitter(
                 function, "" if function in functions else "internal "
             )
-            if writer.tree.name in [other.__name__ for other in texts]:
-                writer.refuse(writer.tree, "another function has this name")
-            texts[function] = writer.text()
-            wanted += writer.called
+            if emitter.tree.name in [other.__name__ for other in texts]:
+                emitter.refuse(emitter.tree, "another function has this name")
+            texts[function] = emitter.text()
+            wanted += emitter.called
     return "\n".join(texts.values())
 
 

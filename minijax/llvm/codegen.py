@@ -148,7 +148,7 @@ def emit_loop(f, loop):
     for each in new:
         f.open[each] = spread[each] or f.lanes_of(each.args[0])
         f.running[each] = fold_init_values(each, f.open[each])
-    emit_turns(f, loop)
+    emit_loop_iterations(f, loop)
     ends = {each: (f.running.pop(each), f.open.pop(each)) for each in new}
     f.names |= {each: ends[each][0][-1] for each in new if not spread[each]}
     for alike in packable_folds([each for each in new if spread[each]], ends):
@@ -192,7 +192,7 @@ def spread_lanes(loop, fold):
     return spread_lanes(further[0], fold) if further else 0
 
 
-def emit_turns(f, loop):
+def emit_loop_iterations(f, loop):
     """Write the iterations of a loop, of scalars or of vectors."""
     if loop.lanes:
         write = functools.partial(emit_iterations, f, loop)

@@ -111,7 +111,7 @@ PoolState = SimpleNamespace(
     acquire=352, release=360, acquire_timed=368, never=376,
     workers=384,
 )  # fmt: skip
-WorkerState = SimpleNamespace(asleep=0, bed=8, space=16)
+WorkerState = SimpleNamespace(asleep=0, parking_lock=8, space=16)
 
 
 # Spinning: to look at a word that another thread will change.
