@@ -88,7 +88,7 @@ class KernelEmitter(ElementEmitter):
         return (
             name
             if self.lanes_of(node)
-            else self.wide(llvm_type(node.dtype), name, lanes)
+            else self.splat(llvm_type(node.dtype), name, lanes)
         )
 
 

@@ -456,7 +456,7 @@ class FunctionBuilder:
         text = f"call {result} @{name}({operands}){how}"
         return self.line(text) if result == "void" else self.emit(text)
 
-    def wide(self, kind, name, lanes):
+    def splat(self, kind, name, lanes):
         """Return a scalar as a vector, made where the scalar is known."""
         if not lanes or not name.startswith("%"):
             return splat(kind, name, lanes)
@@ -465,7 +465,7 @@ class FunctionBuilder:
         every = f"shufflevector {vector} {{}}, {vector} undef, {zeros}"
         return self.cached_instructions((first, lanes), self.depths[name], first, every)
 
-    def choose(self, which, x, y, kind="i64", lanes=0):
+    def select(self, which, x, y, kind="i64", lanes=0):
         """Write the choice of one of two values, in each of so many lanes."""
         bools, kind = vector_type("i1", lanes), vector_type(kind, lanes)
         return self.emit(f"select {bools} {which}, {kind} {x}, {kind} {y}")

@@ -145,14 +145,14 @@ class RematSplit(NamedTuple):
     """A program, or an equation, of which a policy keeps something.
 
     Attributes:
-      now: what returns the kept values after its results.
-      again: what takes them after its inputs; None if nothing is left to do.
-      kept: the variables of these values.
+      known: what returns the kept values after its results.
+      staged: what takes them after its inputs; None if nothing is left to do.
+      residuals: the variables of these values.
     """
 
-    now: Any
-    again: Any
-    kept: list
+    known: Any
+    staged: Any
+    residuals: list
 
 
 def run_again(known, values, parts):
@@ -188,18 +188,18 @@ def partial_eval_remat(closed, in_unknown, policy):
     # What may be kept?
     looks_in = policy or has_effects(closed)
     plainly = RematSplit(parts.known, parts.known, [])
-    known = remat_partial_eval(parts.known, policy) if looks_in else plainly
+    saved = remat_partial_eval(parts.known, policy) if looks_in else plainly
     # What does the program that runs again need of it?
-    values = [*known.kept, *known.now.invars]
-    again, needed = dce_all_outputs(run_again(known.again, values, parts))
+    values = [*saved.residuals, *saved.known.invars]
+    again, needed = dce_all_outputs(run_again(saved.staged, values, parts))
     needed, tangents = needed[: len(values)], needed[len(values) :]
     again = prune_inputs(again, [*needed, *[True] * len(tangents)])
     # The program that runs now returns the known results, and what is needed.
     chosen, count = select_where(needed, values), parts.out_unknown.count(False)
-    more = [value for value in chosen if value not in known.now.invars]
-    jaxpr = known.now.jaxpr
+    more = [value for value in chosen if value not in saved.known.invars]
+    jaxpr = saved.known.jaxpr
     jaxpr = jaxpr.replace(outvars=[*jaxpr.outvars[:count], *more])
-    now, _ = dce_all_outputs(ClosedJaxpr(jaxpr, known.now.consts))
+    now, _ = dce_all_outputs(ClosedJaxpr(jaxpr, saved.known.consts))
     there = [*jaxpr.invars, *jaxpr.outvars]
     return PartialEvalResult(
         now, again, parts.out_unknown, tuple(map(there.index, chosen))
@@ -295,8 +295,8 @@ def remat_partial_eval(closed, policy):
     found = [
         remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
     ]
-    kept = [var for each in found for var in each.kept]
-    now, rest = [each.now for each in found], [each.again for each in found]
+    kept = [var for each in found for var in each.residuals]
+    now, rest = [each.known for each in found], [each.staged for each in found]
     jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
     now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
     again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])

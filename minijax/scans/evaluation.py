@@ -197,15 +197,15 @@ cost_rules[scan_p] = _cost
 
 def _keep(eqn, policy):
     step = remat_partial_eval(eqn.params["jaxpr"], policy)
-    if policy_allows_saving(policy, eqn) or not step.kept:
+    if policy_allows_saving(policy, eqn) or not step.residuals:
         return save_outputs(eqn, policy)
     length, params = eqn.params["length"], eqn.params
-    rows = [Var(stack_aval(var.aval, length)) for var in step.kept]
+    rows = [Var(stack_aval(var.aval, length)) for var in step.residuals]
     now = eqn.replace(
-        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.now}
+        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.known}
     )
     again = eqn.replace(
-        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.again}
+        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.staged}
     )
     again = dce_rules[scan_p](again, (True,) * len(again.outvars))
     return RematSplit(now, again, rows)

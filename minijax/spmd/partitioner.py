@@ -38,12 +38,12 @@ class ShardedValue(NamedTuple):
     Attributes:
       value: an array or tracer, the part.
       spec: for each axis the tuple of mesh axes along which the whole is cut.
-      asked: the sharding on another mesh that a constraint asks for, or None.
+      requested: the sharding on another mesh that a constraint asks for, or None.
     """
 
     value: Any
     spec: tuple
-    asked: Any = None
+    requested: Any = None
 
 
 def join_shardings(candidates):
@@ -396,7 +396,7 @@ def per_device_program(closed, mesh, specs):
         shards = [ShardedValue(part, spec) for part, spec in zip(parts, specs)]
         outs = partition_jaxpr(closed.jaxpr, closed.consts, shards)
         out_specs.extend(shard.spec for shard in outs)
-        notes.asked = [shard.asked for shard in outs]
+        notes.asked = [shard.requested for shard in outs]
         return [shard.value for shard in outs]
 
     parts = [_part(*pair, mesh) for pair in zip(closed.in_avals, specs)]

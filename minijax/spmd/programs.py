@@ -164,7 +164,7 @@ def constrain_anywhere(primitive, shard, sharding, **params):
     if isinstance(sharding, NamedSharding) and sharding.mesh != current_notes().mesh:
         counts = sharding.divisions(len(shard.spec))
         fits = not any(map(mod, global_shape(shard), counts))
-        return [shard._replace(asked=sharding) if fits else shard]
+        return [shard._replace(requested=sharding) if fits else shard]
     return constrain_sharded_value(primitive, shard, sharding, **params)
 
 

@@ -77,7 +77,7 @@ def _kind_of(node, lanes):
 def _harmless(f, kind, x, lanes):
     """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
     mask, one = f.living(), splat(kind, "1.0", lanes)
-    return f.choose(mask, x, one, kind, lanes) if mask else x
+    return f.select(mask, x, one, kind, lanes) if mask else x
 
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):
@@ -96,7 +96,7 @@ def _write_rare(f, function, names, lanes):
     args = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
     slow = f.call(kind, f"{function_name(function, lanes)}_rare", *args, own=True)
     if lanes:
-        slow = f.choose(condition, slow, usual, _kind_of(function.result, 0), lanes)
+        slow = f.select(condition, slow, usual, _kind_of(function.result, 0), lanes)
     f.line("br label %done")
     f.start("done")
     return f.emit(f"phi {kind} [ {usual}, %entry ], [ {slow}, %rare ]")

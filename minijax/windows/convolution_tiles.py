@@ -189,7 +189,7 @@ def write_taps(f, tile):
         a, b, *sums = values
         places = [f.at(kind, b, u, rest) for u, (_, rest) in zip(units, starts)]
         y = [f.load(kind, place, lanes) for place in places]
-        x = [f.wide(kind, f.load(kind, f.at(kind, a, row)), lanes) for row in rows]
+        x = [f.splat(kind, f.load(kind, f.at(kind, a, row)), lanes) for row in rows]
         pairs = [(x[row], y[number]) for row, number in tile.places]
         sums = [emit_fma(f, tile.dtype, *p, s, lanes) for p, s in zip(pairs, sums)]
         return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
