@@ -84,7 +84,7 @@ def test_a_wrong_annotation_is_seen():
 
     def forgets(f, step):
         recalled(f, step)
-        f.names[step.row.node] = f.wide("float", "1.0", f.lanes_of(step.row.node))
+        f.names[step.row.node] = f.splat("float", "1.0", f.lanes_of(step.row.node))
 
     shape = 41, 300  # for which no test has made machine code
     x = numbers(shape)

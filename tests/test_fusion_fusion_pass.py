@@ -150,7 +150,7 @@ def test_a_row_is_read_from_memory_once():
 
 @pytest.mark.parametrize("dtype, bits", [("float32", 32), ("float64", 64)])
 def test_rows_just_near_enough(dtype, bits):
-    near = 64 * current_target().near // bits
+    near = 64 * current_target().cache_elements // bits
     with enable_x64():
         for size, count in ((near, 1), (near + 1, 3)):
             x = jnp.ones((2, size), dtype)
@@ -159,7 +159,7 @@ def test_rows_just_near_enough(dtype, bits):
 
 def test_a_step_waits_for_the_last_writer_alone():
     program = lowered(lambda x: jnp.concatenate([x * k for k in range(200)]), X[0])
-    assert sum(map(len, buffer_uses(program).needs)) <= 2 * len(program.steps)
+    assert sum(map(len, buffer_uses(program).predecessors)) <= 2 * len(program.steps)
 
 
 @pytest.mark.parametrize("of", [lambda x, k: x, lambda x, k: x * k])
@@ -369,7 +369,7 @@ def broken_part(**more):
     """A change of the only part of a fusion."""
 
     def change(fusion):
-        [part] = fusion.parts.values()
+        [part] = fusion.groups.values()
         vars(part).update(more)
 
     return change
@@ -379,9 +379,9 @@ def broken_part(**more):
     "change, wrong",
     [
         (broken_part(axis_orders=frozenset({(1, 0)})), "wrong order"),
-        (lambda fusion: fusion.place.__setitem__(1, -1), "wrong order"),
-        (lambda fusion: fusion.members[1].remove(1), "in no part"),
-        (lambda fusion: fusion.parts.clear(), "in no part"),
+        (lambda fusion: fusion.position.__setitem__(1, -1), "wrong order"),
+        (lambda fusion: fusion.group_steps[1].remove(1), "in no part"),
+        (lambda fusion: fusion.groups.clear(), "in no part"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(change, wrong):
@@ -389,7 +389,7 @@ def test_parts_that_do_not_fit_are_refused(change, wrong):
         return softmax(pure_callback(np.sin, ShapeDtypeStruct((3, 4), "float32"), x))
 
     fusion = FusionPass(lower(make_jaxpr(f)(X)), current_target())
-    assert [*fusion.parts] == [1]
+    assert [*fusion.groups] == [1]
     check_fusion(fusion)
     change(fusion)
     with pytest.raises(ValueError, match=wrong):

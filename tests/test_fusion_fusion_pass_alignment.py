@@ -41,7 +41,7 @@ def parts_of(f):
 def test_loops_of_two(f, sizes):
     first, second = parts_of(f)
     found = fuse_same_loops(first, second, producer_consumer_edges(first, second))
-    found = found and (found.first.sizes, found.second.sizes)
+    found = found and (found.producer.sizes, found.consumer.sizes)
     assert found == (sizes and (sizes, sizes))
 
 
@@ -59,7 +59,7 @@ def test_loops_of_two(f, sizes):
 def test_the_tables_of_two_are_those_of_their_kernel(f):
     first, second = parts_of(f)
     candidate = fuse_same_loops(first, second, producer_consumer_edges(first, second))
-    both = candidate.part({link.buffer for link in candidate.edges})
+    both = candidate.as_group({link.buffer for link in candidate.edges})
     launch = fused_launch(both, both.made)
     check_kernel(launch.kernel)
     whole, target = fusion_group_of(launch), current_target()
@@ -97,10 +97,10 @@ def test_orders_in_a_circle_have_no_order_of_axes():
 def test_uses():
     program = lower(make_jaxpr(lambda x: jnp.exp(x) - x.max(1, keepdims=True))(X))
     uses, last = buffer_uses(program), len(program.steps) - 1
-    assert uses.needs[last] == {0, 1} and uses.users[0] == {last}
+    assert uses.predecessors[last] == {0, 1} and uses.successors[0] == {last}
     [made] = program.steps[0].writes
     assert uses.producers[made] == 0 and uses.consumers[made] == [last]
-    assert made not in uses.kept and not uses.shared
+    assert made not in uses.live_out and not uses.multiply_written
 
 
 BOX = (3, 131, 700)  # more numbers than a near cache holds

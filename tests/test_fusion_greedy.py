@@ -68,7 +68,7 @@ def test_the_target_says_how_many_bytes_a_row_may_have(dtype, most):
     with enable_x64():
         program = lower(make_jaxpr(softmax)(LARGE.astype(dtype)))
     for near, count in ((most, 1), (most - 1, 3)):
-        target = current_target()._replace(near=near)
+        target = current_target()._replace(cache_elements=near)
         assert len(fuse_greedily(program, target).steps) == count
 
 

@@ -38,7 +38,7 @@ def linked(f):
 )
 def test_the_indices_of_a_producer_in_the_loops_of_its_consumer(f, home, sizes):
     first, second, links = linked(f)
-    places = [(link.made.place, link.read.place) for link in links]
+    places = [(link.store.place, link.load.place) for link in links]
     found, maps, loops = align_loops(first, second, places)
     assert [*map(str, found)] == home and loops == sizes
     assert None not in maps
@@ -47,17 +47,17 @@ def test_the_indices_of_a_producer_in_the_loops_of_its_consumer(f, home, sizes):
 def test_the_loops_are_those_of_the_part_that_goes_along_more_indices():
     smaller = fuse_in_common_loops(*linked(lambda x: jnp.exp(x[0]) + x))
     larger = fuse_in_common_loops(*linked(lambda x: x.sum(1) * 2))
-    assert smaller.first.sizes == larger.second.sizes == (3, 4)
-    assert larger.second.loops == {0}
+    assert smaller.producer.sizes == larger.consumer.sizes == (3, 4)
+    assert larger.consumer.loops == {0}
 
 
 def test_a_place_is_sought_along_a_whole_axis_and_forwards():
     first, second, links = linked(lambda x: lax.argmax(x, 1, "int32")[::-1] * 2)
-    assert fuse_in_common_loops(first, second, links).first.sizes == (3, 4)
+    assert fuse_in_common_loops(first, second, links).producer.sizes == (3, 4)
     parts = [*linked(lambda x: lax.argmax(jnp.exp(x), 1, "int32"))[:2]]
     assert fuse_in_common_loops(
         *parts, producer_consumer_edges(*parts)
-    ).second.unsplittable_axes == {1}
+    ).consumer.unsplittable_axes == {1}
 
 
 @pytest.mark.parametrize(

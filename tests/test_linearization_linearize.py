@@ -188,8 +188,8 @@ def test_split_rules_meet_what_is_partly_known():
     unknown = tape.new_input(minijax.typeof(1.0))
     seen = []
 
-    def rule(split, primitive, args, on_tape, params):
-        seen.append((primitive, on_tape, params))
+    def rule(trace, primitive, args, in_unknown, params):
+        seen.append((primitive, in_unknown, params))
         return [args[0], lax.mul(args[1], 2.0)]
 
     partial_eval_rules[pair_p] = rule

@@ -132,7 +132,7 @@ def test_what_does_not_change_is_written_outside_of_a_loop():
         f.cached_instructions("b", 1, f"add i64 {index}, 1")
         return [f.emit(f"add i64 {names[0]}, {index}")]
 
-    [last] = f.turns(0, 2, 5, [("i64", "0")], body)
+    [last] = f.counted_loop(0, 2, 5, [("i64", "0")], body)
     text = "\n".join(f.lines)
     assert text.index("%n, 1") < text.index("loop1:") < text.index("%i1, 1")
     assert "icmp ult i64" in text and ", 10" in text
@@ -141,11 +141,9 @@ def test_what_does_not_change_is_written_outside_of_a_loop():
 
 def test_one_turn_is_no_loop():
     f = FunctionBuilder()
-    assert f.turns(7, 3, 1, [("i64", "5")], lambda index, names: [*names, index]) == [
-        "5",
-        7,
-    ]
-    assert f.turns(7, 3, 0, [("i64", "5")], None) == ["5"]
+    last = f.counted_loop(7, 3, 1, [("i64", "5")], lambda i, names: [*names, i])
+    assert last == ["5", 7]
+    assert f.counted_loop(7, 3, 0, [("i64", "5")], None) == ["5"]
     assert f.lines == []
 
 

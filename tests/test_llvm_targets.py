@@ -88,8 +88,8 @@ def test_prices():
     plain, gpu = TARGETS["plain"], TARGETS["gpu"]
     free = next(name for name, row in scalar_ops.items() if not row.cost)
     assert [plain.price(op) for op in ("add", "exp", "index", free)] == [1, 20, 1, 0]
-    assert gpu.price("exp") == gpu.function < plain.function
-    assert gpu.launch * plain.byte > plain.launch * gpu.byte
+    assert gpu.price("exp") == gpu.function_cost < plain.function_cost
+    assert gpu.launch_cost * plain.byte_cost > plain.launch_cost * gpu.byte_cost
 
 
 def test_caches(tmp_path):

@@ -14,7 +14,7 @@ from minijax.core import Primitive
 from minijax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.python_backend.codegen import (
     Emission,
-    PythonWriter,
+    PythonEmitter,
     emit,
     last_uses,
     python_rules,
@@ -182,11 +182,11 @@ def test_inline_in_a_block():
     body = make_jaxpr(lambda x: jnp.tanh(jnp.sin(x)))(X)
     repeat, closed = repeated(body, 3)
 
-    def write(writer, eqn, operands, results):
+    def write(emitter, eqn, operands, results):
         body = eqn.params["body"]
-        writer.assign(results, operands)
-        with writer.block(f"for _ in range({eqn.params['times']}):"):
-            assign_outputs(writer, body, writer.inline(body, results), results)
+        emitter.assign(results, operands)
+        with emitter.block(f"for _ in range({eqn.params['times']}):"):
+            assign_outputs(emitter, body, emitter.inline(body, results), results)
 
     python_rules[repeat] = write
     try:
@@ -200,17 +200,17 @@ def test_inline_in_a_block():
     assert text.count("del ") == 2  # the sine, and the loop's own name of the result
 
 
-def writer_of(closed):
-    """A writer, and the names of the inputs of a program."""
-    writer = PythonWriter(Emission(closed.jaxpr))
-    return writer, [writer.name("x") for _ in closed.invars]
+def emitter_of(closed):
+    """A emitter, and the names of the inputs of a program."""
+    emitter = PythonEmitter(Emission(closed.jaxpr))
+    return emitter, [emitter.name("x") for _ in closed.invars]
 
 
 def written(closed, names):
     """The lines of a program in place, without comments."""
-    writer, inputs = writer_of(closed)
-    inline_jaxpr_into(writer, closed, inputs, names)
-    return [line.strip() for line in writer.lines if "#" not in line]
+    emitter, inputs = emitter_of(closed)
+    inline_jaxpr_into(emitter, closed, inputs, names)
+    return [line.strip() for line in emitter.lines if "#" not in line]
 
 
 def test_results_in_place_have_the_names_that_are_given():
@@ -228,12 +228,12 @@ def test_one_value_may_be_two_results():
 
 def test_results_are_handed_over_and_forgotten():
     closed = make_jaxpr(lambda x, n: (jnp.sin(x), x, n + 1.0))(X, 1.0)
-    writer, inputs = writer_of(closed)
-    values = writer.inline(closed, inputs)
-    start = len(writer.lines)
-    assign_outputs(writer, closed, values, ["p", "q", "r"])
+    emitter, inputs = emitter_of(closed)
+    values = emitter.inline(closed, inputs)
+    start = len(emitter.lines)
+    assign_outputs(emitter, closed, values, ["p", "q", "r"])
     made, passed, number = values
-    assert [line.strip() for line in writer.lines[start:]] == [
+    assert [line.strip() for line in emitter.lines[start:]] == [
         f"p, q, r = {made}, {passed}, {number}",
         f"del {made}",  # the second is an input, the third has no axes
     ]
@@ -241,38 +241,38 @@ def test_results_are_handed_over_and_forgotten():
 
 def test_a_promise_is_kept_once():
     closed = make_jaxpr(lambda x: jnp.sin(x) * 2.0)(X)
-    writer, inputs = writer_of(closed)
-    inline_jaxpr_into(writer, closed, inputs, ["p"])
-    assert not writer.declared_types and writer.inline(closed, inputs) != ["p"]
+    emitter, inputs = emitter_of(closed)
+    inline_jaxpr_into(emitter, closed, inputs, ["p"])
+    assert not emitter.declared_types and emitter.inline(closed, inputs) != ["p"]
 
 
 def test_inline_twice_has_other_names():
     closed = make_jaxpr(lambda x: jnp.sin(x) * 2.0)(X)
-    writer, inputs = writer_of(closed)
-    first, second = writer.inline(closed, inputs), writer.inline(closed, inputs)
+    emitter, inputs = emitter_of(closed)
+    first, second = emitter.inline(closed, inputs), emitter.inline(closed, inputs)
     assert first != second
 
 
 def test_assign_is_simultaneous():
-    writer, _ = writer_of(make_jaxpr(jnp.sin)(X))
-    writer.assign(["a", "b", "_", "c"], ["b", "a", "z", "c"])
-    assert [line.strip() for line in writer.lines] == ["a, b = b, a"]
-    writer.assign(["a"], ["a"])
-    assert len(writer.lines) == 1
+    emitter, _ = emitter_of(make_jaxpr(jnp.sin)(X))
+    emitter.assign(["a", "b", "_", "c"], ["b", "a", "z", "c"])
+    assert [line.strip() for line in emitter.lines] == ["a, b = b, a"]
+    emitter.assign(["a"], ["a"])
+    assert len(emitter.lines) == 1
 
 
 def test_unused_results_are_not_deleted():
-    writer, _ = writer_of(make_jaxpr(jnp.sin)(X))
-    writer.forget(["_", "a", "_", "a"])
-    assert [line.strip() for line in writer.lines] == ["del a"]
+    emitter, _ = emitter_of(make_jaxpr(jnp.sin)(X))
+    emitter.forget(["_", "a", "_", "a"])
+    assert [line.strip() for line in emitter.lines] == ["del a"]
 
 
 def test_constants_are_named_once():
-    writer, _ = writer_of(make_jaxpr(jnp.sin)(X))
-    assert writer.constant(X, "table") == writer.constant(X, "other") == "table"
-    assert writer.constant(X + 1, "table") == "table_"
-    assert writer.dtype(np.dtype("float32")) == "np.float32"
-    assert writer.dtype(np.dtype(bool)) == "np.bool"
+    emitter, _ = emitter_of(make_jaxpr(jnp.sin)(X))
+    assert emitter.constant(X, "table") == emitter.constant(X, "other") == "table"
+    assert emitter.constant(X + 1, "table") == "table_"
+    assert emitter.dtype(np.dtype("float32")) == "np.float32"
+    assert emitter.dtype(np.dtype(bool)) == "np.bool"
 
 
 def dying(f, *args):

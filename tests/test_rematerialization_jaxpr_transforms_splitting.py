@@ -23,25 +23,25 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("instantiate", [False, True, (False, True, False)])
-@pytest.mark.parametrize("on_tape", [(False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("in_unknown", [(False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_parts_are_the_whole(name, on_tape, instantiate):
+def test_parts_are_the_whole(name, in_unknown, instantiate):
     flat = lambda *xs: minijax.tree_util.tree_leaves(FUNCTIONS[name](*xs))  # noqa: E731
     closed = minijax.make_jaxpr(flat)(V, W)
     instantiate = instantiate if len(closed.outvars) == 3 else bool(instantiate)
-    parts = partial_eval_jaxpr(closed, on_tape, instantiate)
+    parts = partial_eval_jaxpr(closed, in_unknown, instantiate)
     check_jaxpr(parts.known)
     check_jaxpr(parts.unknown)
     args = [V, W]
-    known_args = [x for x, later in zip(args, on_tape, strict=True) if not later]
-    tape_args = [x for x, later in zip(args, on_tape, strict=True) if later]
+    known_args = [x for x, later in zip(args, in_unknown, strict=True) if not later]
+    unknown_args = [x for x, later in zip(args, in_unknown, strict=True) if later]
     known = jaxpr_as_fun(parts.known)(*known_args)
     residuals = parts.residuals(known_args, known)
-    later = jaxpr_as_fun(parts.unknown)(*residuals, *tape_args)
+    later = jaxpr_as_fun(parts.unknown)(*residuals, *unknown_args)
     for out, expected in zip(parts.results(known, later), flat(V, W), strict=True):
         np.testing.assert_allclose(out, expected, rtol=1e-6)
     if instantiate is True:
-        assert all(parts.out_on_tape)
+        assert all(parts.out_unknown)
 
 
 def test_known_work_is_not_on_the_tape():
@@ -49,7 +49,7 @@ def test_known_work_is_not_on_the_tape():
     parts = partial_eval_jaxpr(closed, (False, True))
     assert [eqn.primitive.name for eqn in parts.known.eqns] == ["sin", "tanh"]
     assert [eqn.primitive.name for eqn in parts.unknown.eqns] == ["mul"]
-    assert parts.out_on_tape == (True,)
+    assert parts.out_unknown == (True,)
 
 
 def test_residuals_that_are_inputs_are_not_copied():

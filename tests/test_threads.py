@@ -308,7 +308,7 @@ def test_what_is_long_is_shared(name):
 def test_parts_that_would_cut_a_vector_are_refused():
     [kernel] = kernels_of(lambda x: jnp.tanh(x) * x, [(1003,)], "float32")
     unit = grain_unit(parallel_loop(kernel, current_target()))
-    with pytest.raises(ValueError, match=f"does {unit} turns at once"):
+    with pytest.raises(ValueError, match=f"does {unit} iterations at once"):
         range_function(kernel, "part", current_target(), unit // 2)
     assert "%hi" in range_function(kernel, "part", current_target(), 3 * unit).text
 

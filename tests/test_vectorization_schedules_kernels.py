@@ -150,7 +150,7 @@ def test_expensive_numbers_are_computed_once():
 @pytest.mark.parametrize(("dtype", "share"), [(F32, 2), (np.dtype("float64"), 1)])
 def test_rows_that_fusion_calls_near_are_kept(kind, dtype, share):
     target = forced_target(kind)
-    kernel = cases.row_program(2, share * target.near, dtype)
+    kernel = cases.row_program(2, share * target.cache_elements, dtype)
     steps = [*walk_nest(schedule_nest(kernel, target))]
     assert any(isinstance(step, RowStore) for step in steps)
     assert any(isinstance(step, RowLoad) for step in steps)

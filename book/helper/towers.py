@@ -37,7 +37,7 @@ FLOORS = (
     Floor(P2, "Errors", "failures become sentences that name your line"),
     Floor(P2, "Linearize", "one program becomes two: a known and a linear one"),
     Floor(P2, "Transpose & grad", "the linear program runs backwards"),
-    Floor(P2, "Own rules", "a rule of ours replaces the derivative"),
+    Floor(P2, "Custom derivatives", "a rule of ours replaces the derivative"),
     Floor(P3, "jit", "many calls become one program, remembered"),
     Floor(P3, "Emitted Python", "equations become lines of Python over NumPy"),
     Floor(P3, "Callbacks", "a program calls its reader back"),

@@ -70,7 +70,7 @@ def page() -> str:
     for kind, (heading, order) in KINDS.items():
         rows = [hook for hook in found() if hook.kind == kind]
         lines += ["", f"## {heading}", "", f"{len(rows)} of them. {order}", ""]
-        lines += ["| hook | opened on | filled on | what it is |", "|---|---|---|---|"]
+        lines += ["| hook | what it is | opened on | filled on |", "|---|---|---|---|"]
         lines += [_row(hook, package) for hook in rows]
     return "\n".join(lines) + "\n"
 
@@ -82,11 +82,12 @@ def _row(hook: Found, package: Package) -> str:
         for before, names in (("", hook.at_import), ("while it runs: ", hook.later))
         if names
     ]
+    module = hook.module.removeprefix(f"{PACKAGE}.")
     cells = [
-        f"`{hook.module.removeprefix(f'{PACKAGE}.')}.{hook.name}`",
+        f"`{hook.name}` of `{module}`",
+        hook.sentence,
         _links([opened_on(package.by_name[hook.module], hook.name)]),
         "; ".join(fillers) or "programs that use the package",
-        hook.sentence,
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -106,7 +107,7 @@ _TEXT = (
     "(An amendment leaves none: the lower module has the new lines.) "
     "Who opens a hook and who fills it was found by importing the package in the order "
     "of its pages and comparing all objects before and after each module, and by "
-    "reading which functions fill one later. The last column repeats the comments that "
+    "reading which functions fill one later. The second column repeats the comments that "
     "stand beside the hooks in their modules."
 )
 

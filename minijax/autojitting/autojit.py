@@ -254,7 +254,7 @@ class Operands:
       inputs, buffers: arrays from outside, and their buffers at that time.
       places: the numbers of these arrays, by identity.
       numbers: scalars.
-      changing: the places of those scalars that are not the same in all turns.
+      changing: the places of those scalars that are not the same in all iterations.
       results: weak references to the arrays that were promised.
       count: how many operations wait.
       bytes: how many bytes arrays from outside have.
@@ -435,12 +435,12 @@ class TraceTreeStats:
             self.known = None, None, None
 
     def note_change(self, step):
-        """Note that a scalar is not the same in all turns."""
+        """Note that a scalar is not the same in all iterations."""
         where = "a line unknown" if step.source is None else step.source.place
         self.misses[where, "a number has changed"] += 1
 
     def fit_length(self, step):
-        """Let as many operations wait as are a number of whole turns of a loop."""
+        """Let as many operations wait as are a number of whole iterations of a loop."""
         if (turn := turn_of(step)) is not None:
             self.length = self.longest // turn * turn
 

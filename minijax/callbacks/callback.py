@@ -39,11 +39,11 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 # Looking at values while a program runs.
 
 
-def _write_look(writer, eqn, operands, results):
+def _write_look(emitter, eqn, operands, results):
     callback = eqn.params["callback"]
     call = callback.call_with_context
-    name = writer.constant(call, callback.name, f"calls {callback.name}")
-    writer.line(f"{name}({', '.join(operands)})")
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    emitter.line(f"{name}({', '.join(operands)})")
 
 
 def def_effectful_debug_rules(primitive):
@@ -198,13 +198,13 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
     return out_tree.unflatten(outs)
 
 
-def write_call(writer, eqn, operands, results):
+def write_call(emitter, eqn, operands, results):
     """Write the call of a Python function as a line of an emitted program."""
     callback = eqn.params["callback"]
     call = callback_on_buffers(callback, eqn.params["result_avals"])
-    name = writer.constant(call, callback.name, f"calls {callback.name}")
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
     targets = f"[{', '.join(results)}] = " if results else ""
-    writer.line(f"{targets}{name}({', '.join(operands)})")
+    emitter.line(f"{targets}{name}({', '.join(operands)})")
 
 
 python_rules[pure_callback_p] = write_call

@@ -231,7 +231,7 @@ def _scatter(lowering, eqn, x):
     return [_exchange(lowering, "scatter", eqn, source, aval, "add")]
 
 
-def _turn(lowering, eqn, x):
+def _all_to_all(lowering, eqn, x):
     [aval], params = [var.aval for var in eqn.outvars], eqn.params
     _check(aval)
     tiled, count = params["tiled"], params["axis_size"]
@@ -257,7 +257,7 @@ def _index(lowering, eqn):
 
 
 kernel_rules[all_gather_p], kernel_rules[reduce_scatter_p] = _gather, _scatter
-kernel_rules[all_to_all_p], kernel_rules[ppermute_p] = _turn, _permute
+kernel_rules[all_to_all_p], kernel_rules[ppermute_p] = _all_to_all, _permute
 kernel_rules[axis_index_p] = _index
 
 

@@ -36,6 +36,7 @@ from minijax.collectives.native_collectives import (
     ARRIVALS,
     CACHED,
     COMMUNICATOR,
+    COMMUNICATOR_OFFSET,
     CONTEXT,
     CONTEXTS,
     CONTEXTS_END,
@@ -43,7 +44,6 @@ from minijax.collectives.native_collectives import (
     FILL,
     FIRST_OFFSET,
     GROUP_SIZE,
-    IN_HALL,
     KERNELS,
     KIND_MASK,
     LABEL,
@@ -65,11 +65,11 @@ from minijax.collectives.native_collectives import (
     SLOTS,
     SPINS,
     STOP,
+    TEAM_COMMUNICATOR,
     TURNS,
-    WARNED_FLAG,
     WATCHDOG_CALLBACK,
     WORKER_BYTES,
-    WORKER_CONTEXTS,
+    WORKER_SPINS,
     WORKERS,
     YIELD,
     YIELDS,
@@ -123,7 +123,7 @@ from minijax.threads.atomics import atomic_exchange, available_cores
 from minijax.threads.parallel_loops import estimate_kernel_time
 from minijax.threads.pool import thread_pool
 
-# Teams: threads that are replicas, and halls, where those meet who are.
+# Teams: threads that are replicas, and communicators, where replicas meet.
 
 MAX_TEAM = 64  # replicas of a team
 WARN_AFTER_SECONDS = 20.0  # seconds after which a warning says who is missing
@@ -159,7 +159,7 @@ def yielding():
 
 
 class CommunicatorState:
-    """Where replicas meet: what their groups share, and the patience of Python.
+    """Where replicas meet: what their groups share, and Python's watchdog.
 
     Attributes:
       address: of its words.
@@ -171,13 +171,13 @@ class CommunicatorState:
     def __init__(self, noted=lambda error: None):
         self.memory, self.address = lines(24)
         self.recorded_mismatches, self.lock = noted, threading.Lock()
-        self.patience = WATCHDOG_SIGNATURE(patient(weakref.ref(self)))
+        self.watchdog = WATCHDOG_SIGNATURE(watchdog_callback(weakref.ref(self)))
         self.parking_locks: list = []
         weakref.finalize(self, release_parking_locks, self.parking_locks).atexit = False
         words = {YIELD: yielding()}
         words[COPY] = function_pointer(ctypes.memmove)
         words[FILL] = function_pointer(ctypes.memset)
-        words[WATCHDOG_CALLBACK] = function_pointer(self.patience)
+        words[WATCHDOG_CALLBACK] = function_pointer(self.watchdog)
         words[NONTEMPORAL] = collectives_library().place("copy_past_caches")
         words[CACHED] = current_target().caches[-1]
         names = "acquire_lock", "acquire_lock_timed", "release_lock"
@@ -207,7 +207,7 @@ class CommunicatorState:
             self.size, spins = size, 10 if size <= available_cores() else 0
             spins = 1000 if 2 * size <= available_cores() else spins
             i64[self.address + SPINS] = spins
-            i64[self.address + YIELDS], i64[self.address + WARNED_FLAG] = 3, spins + 3
+            i64[self.address + YIELDS], i64[self.address + WORKER_SPINS] = 3, spins + 3
 
     def entry(self, shape, rank, names):
         """Return the address of a replica's entry for a group."""
@@ -246,17 +246,17 @@ class CommunicatorState:
         self.recorded_mismatches(error)
         atomic_exchange(self.address + ABORT_FLAG, 1)
 
-    def on_timeout(self, entry, strangers):
+    def on_timeout(self, entry, mismatched):
         """Raise if it is time to give up; called by a replica that waits."""
         if entry == 0:  # it waits for the end
             return
         group, number = i64[entry], i64[entry + 8]
         members = self.groups[group]
         slots = [group + SLOTS + i * SLOT for i in range(len(members))]
-        turns = [i64[slot + ARRIVALS] for slot in slots]
-        mine = turns[number]
+        arrivals = [i64[slot + ARRIVALS] for slot in slots]
+        mine = arrivals[number]
         labels = [i64[slot + LABEL + 8 * (mine & 1)] for slot in slots]
-        if strangers:
+        if mismatched:
             names = [label_texts[label & KIND_MASK] for label in labels]
             raise RuntimeError(mismatch_message(dict(zip(members, names))))
         now = time.monotonic()
@@ -264,7 +264,7 @@ class CommunicatorState:
         if before[0] != mine:
             self.waiting_since[entry] = mine, now
             return
-        arrived = [m for m, turn in zip(members, turns) if turn >= mine]
+        arrived = [m for m, arrival in zip(members, arrivals) if arrival >= mine]
         label, thread_state.line = (
             label_texts[labels[number] & KIND_MASK],
             label_texts[labels[number] >> 32],
@@ -281,16 +281,16 @@ class CommunicatorState:
             )
 
 
-def patient(hall):
+def watchdog_callback(comm):
     """Return the function that machine code calls now and then while it waits."""
 
     def answer(entry, why, place):
         try:
-            if hall().error is None:
-                hall().on_timeout(entry, why)
-            i64[place] = int(hall().error is not None)
+            if comm().error is None:
+                comm().on_timeout(entry, why)
+            i64[place] = int(comm().error is not None)
         except BaseException as error:
-            hall().fail(error)
+            comm().fail(error)
 
     return answer
 
@@ -300,12 +300,12 @@ def _contexts(program):
     replica = current_replica(program.asked[0][0])
     run = replica.run
     with run.lock:
-        if run.hall is None:
-            run.hall = CommunicatorState(run.note)
-            run.hall.begin_run(run.size)
+        if run.comm is None:
+            run.comm = CommunicatorState(run.note)
+            run.comm.begin_run(run.size)
     if run.error is not None:
         raise ReplicaAborted
-    entries = [run.hall.entry(run.shape, replica.rank, x) for x in program.asked]
+    entries = [run.comm.entry(run.shape, replica.rank, x) for x in program.asked]
     return pointer_table([*program.context, *entries])
 
 
@@ -316,7 +316,7 @@ class ReplicaTeam:
     """Threads that are replicas of one program after the other.
 
     Attributes:
-      hall: where they meet.
+      comm: where they meet.
       threads: the list of them; the one that calls is a replica, too.
       bound_program: the `BoundProgram` whose addresses are in their lines.
     """
@@ -324,11 +324,11 @@ class ReplicaTeam:
     def __init__(self):
         self.library = collectives_library()
         self.memory, self.address = lines((WORKERS + WORKER_BYTES * MAX_TEAM) // 8)
-        self.hall, self.threads, self.owner = CommunicatorState(), [], os.getpid()
+        self.comm, self.threads, self.owner = CommunicatorState(), [], os.getpid()
         self.bound_program = None
-        i64[self.address + WORKER_CONTEXTS] = self.hall.address
+        i64[self.address + TEAM_COMMUNICATOR] = self.comm.address
         i64[self.address + WORKERS + PARKING_LOCK] = locked()
-        i64[self.hall.address + KERNELS] = thread_pool().address
+        i64[self.comm.address + KERNELS] = thread_pool().address
         self.launch = self._function("launch_team", 2)
 
     def _function(self, name, arity):
@@ -342,10 +342,10 @@ class ReplicaTeam:
         while len(self.threads) + 1 < size:
             me = self.address + WORKERS + WORKER_BYTES * (len(self.threads) + 1)
             i64[me + PARKING_LOCK] = locked()
-            attend = self._function("team_worker_loop", 2)
+            worker_loop = self._function("team_worker_loop", 2)
             name = f"replica-{len(self.threads)}"
             thread = threading.Thread(
-                target=attend, args=(self.address, me), name=name, daemon=True
+                target=worker_loop, args=(self.address, me), name=name, daemon=True
             )
             thread.start()
             self.threads.append(thread)
@@ -446,30 +446,30 @@ class BoundProgram:
 
     Args:
       program: the `MeshProgram`.
-      hall: the `CommunicatorState` where they meet.
+      comm: the `CommunicatorState` where they meet.
 
     Attributes:
       memory: the tables of addresses of all replicas, one after the other.
-      groups: the hall's, when the contexts were made.
+      groups: the communicator's, when the contexts were made.
       block: how many bytes of the arena each replica has.
     """
 
-    def __init__(self, program, hall):
-        self.hall, self.executable = hall, program.executable
+    def __init__(self, program, comm):
+        self.comm, self.executable = comm, program.executable
         self.size, self.shape = program.size, program.mesh.shape
         self.width = len(program.in_shardings) + len(program.block_avals)
         self.memory = (ctypes.c_int64 * (self.size * self.width))()
         self.groups, self.block = None, -(-self.executable.plan.arena // 64) * 64
 
     def make_contexts(self):
-        """Make the context of each replica, for the groups that the hall has now."""
+        """Make the context of each replica, for the groups that there are now."""
         asked, given = self.executable.asked, [*self.executable.context]
         rows = [
-            [*given, *[self.hall.entry(self.shape, rank, names) for names in asked]]
+            [*given, *[self.comm.entry(self.shape, rank, names) for names in asked]]
             for rank in range(self.size)
         ]
         self.contexts = np.array([[x or 0 for x in row] for row in rows], np.int64)
-        self.groups = self.hall.entries
+        self.groups = self.comm.entries
 
     def run(self, shares, avals):
         """Return for each result the blocks of all replicas."""
@@ -509,7 +509,8 @@ class SerialExecutor(BoundProgram):
         self.parts = np.array(list(map(place, parts)), np.int64)
         self.nanoseconds = int(estimate_serial_time(program))
         words = {
-            IN_HALL: self.hall.address, FIRST_OFFSET: PUBLISH if len(parts) > 1 else 0,
+            COMMUNICATOR_OFFSET: self.comm.address,
+            FIRST_OFFSET: PUBLISH if len(parts) > 1 else 0,
             PARTS_OFFSET: start_of(self.parts), CONTEXTS: start_of(self.contexts),
             PARTS_END: start_of(self.parts) + self.parts.nbytes,
             CONTEXTS_END: start_of(self.contexts) + self.contexts.nbytes,
@@ -542,12 +543,12 @@ class TeamBoundProgram(BoundProgram):
     """
 
     def __init__(self, team, program):
-        super().__init__(program, team.hall)
+        super().__init__(program, team.comm)
         self.team, self.arena = team, 0
 
     def bind(self):
         """Put addresses into the lines of the team."""
-        if self.groups is not self.hall.entries:
+        if self.groups is not self.comm.entries:
             self.make_contexts()
         i64[self.team.address + PROGRAM_POINTER] = self.executable.address
         memory, contexts = ctypes.addressof(self.memory), start_of(self.contexts)
@@ -559,21 +560,21 @@ class TeamBoundProgram(BoundProgram):
 
     def execute(self, arena):
         """Have the team run all replicas."""
-        if self.team.bound_program is not self or self.groups is not self.hall.entries:
+        if self.team.bound_program is not self or self.groups is not self.comm.entries:
             self.bind()
         if arena != self.arena:
             self.arena = arena
             for rank in range(self.size):
                 me = self.team.address + WORKERS + rank * WORKER_BYTES
                 i64[me + ARENA] = arena + rank * self.block
-        self.hall.begin_run(self.size)
+        self.comm.begin_run(self.size)
         if self.team.launch(self.team.address, self.size - 1):
             self.abandon()
 
     def abandon(self):
         """Raise the first error of the run."""
-        error = self.hall.error
-        self.hall.clear()
+        error = self.comm.error
+        self.comm.clear()
         raise error or KeyboardInterrupt
 
 
@@ -596,13 +597,13 @@ class SerialRunner(list):
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""
         try:
-            turns = self.pop()
+            executor = self.pop()
         except IndexError:
-            turns = SerialExecutor(program)
+            executor = SerialExecutor(program)
         try:
-            return turns.run(shares, program.block_avals)
+            return executor.run(shares, program.block_avals)
         finally:
-            self.append(turns)
+            self.append(executor)
 
 
 class TeamRunner:
@@ -616,17 +617,17 @@ class TeamRunner:
 
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""
-        team, sitting = acquire_team(), self.last
+        team, bound = acquire_team(), self.last
         try:
-            if sitting is None or sitting.team is not team:
+            if bound is None or bound.team is not team:
                 team.grow(program.size)
-                self.last = sitting = TeamBoundProgram(team, program)
-            return sitting.run(shares, program.block_avals)
+                self.last = bound = TeamBoundProgram(team, program)
+            return bound.run(shares, program.block_avals)
         finally:
             release_team(team)
 
 
-def seat_of(program):
+def executor_for(program):
     """Return how a `MeshProgram` is run, or False if Python runs it."""
     executable = program.executable
     if getattr(executable, "asked", None) is None or executable.host.steps:
@@ -639,7 +640,7 @@ def seat_of(program):
 def run_natively(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
     if program.executor_slot is None:
-        program.executor_slot = seat_of(program)
+        program.executor_slot = executor_for(program)
     if program.executor_slot is False:
         return run_mesh_in_python(program, shares)
     return program.executor_slot(program, shares)
@@ -652,12 +653,12 @@ def serial_entry(program):
         x.dtype.itemsize for x in avals
     ):
         return None
-    turns = SerialExecutor(program, -1)
+    executor = SerialExecutor(program, -1)
     outs = (program.out_avals, program.out_placements)
-    ends = program.in_avals, program.block_avals, *outs, turns
+    ends = program.in_avals, program.block_avals, *outs, executor
     return EntryPoint(
-        collectives_library().place("run_serially"), program.size * turns.block,
-        ctypes.addressof(turns.table), turns.nanoseconds,
+        collectives_library().place("run_serially"), program.size * executor.block,
+        ctypes.addressof(executor.table), executor.nanoseconds,
         (None,) * len(program.out_avals), ShardLayout(program.size, *ends),
     )  # fmt: skip
 

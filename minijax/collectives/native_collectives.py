@@ -1,6 +1,6 @@
 """Replicas in machine code: how they meet, exchange, reduce, and take turns.
 
-A *group* is a table of words for those who meet: how many have arrived, which turn it
+A *group* is a table of words for those who meet: how many have arrived, which phase it
 is, and a slot for each. A replica knows its groups by *entries*, two words: the address
 of the group, and its own number in it. The language is that of `words`.
 
@@ -30,15 +30,15 @@ from minijax.threads.pool import park
 # A group. Each of the first two has a line of its own, as all write there.
 ARRIVED, PHASE_COUNTER, GROUP_SIZE, COMMUNICATOR = 0, 64, 128, 136
 SLOTS, SLOT, MAX_INLINE_BYTES = 192, 1088, 512
-# A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
+# A slot; for two phases, as a quick replica may be one ahead of a slow one.
 ARRIVALS, SOURCE, LABEL, RESULT, SLEEPS, BESIDE = 0, 8, 24, 40, 48, 64
 KIND_MASK = 4294967295  # the bits of a label in which replicas have to agree
 # An entry has the group, -1 if it belongs to several processes; the number in it; and,
 # for these, where the function is that exchanges with the others.
-OTHER_PROCESS_FLAG = 16
+EXCHANGE_FUNCTION = 16
 
-# What all groups of a team share, its hall.
-ABORT_FLAG, SPINS, YIELDS, WARNED_FLAG = 0, 64, 72, 80
+# What all groups of a team share: its communicator.
+ABORT_FLAG, SPINS, YIELDS, WORKER_SPINS = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
 COPY, FILL, WATCHDOG_CALLBACK, KERNELS, PHASE, NONTEMPORAL, CACHED = range(128, 184, 8)
 PUBLISH, CONSUME, NOT_YET = (
@@ -46,7 +46,7 @@ PUBLISH, CONSUME, NOT_YET = (
     2,
     -2,
 )  # phases of a meeting in turn; what it answers first
-PARK_MICROSECONDS = 20000  # microseconds of a nap
+PARK_MICROSECONDS = 20000  # after which one who waits asks Python
 # Several arrays at one meeting: a row for each, with source, result and so on.
 ROW_BYTES = 48
 ROW_RESULT = 8
@@ -54,7 +54,7 @@ ROW_ELEMENTS = 16
 ROW_WIDTH = 24
 ROW_COMBINE = 32
 ROW_GRAIN = 40
-MISMATCH = 1  # why the patience of Python is asked for: labels differ
+MISMATCH = 1  # why the watchdog is called: labels differ
 
 # A team, and the line of each of its workers.
 DONE_COUNT = 0
@@ -62,7 +62,7 @@ FINISHED = 8
 COUNT = 16
 STOP = 64
 PROGRAM_POINTER = 128
-WORKER_CONTEXTS = 136
+TEAM_COMMUNICATOR = 136
 WORKERS, WORKER_BYTES = 192, 128
 GO = 0
 ASLEEP = 8
@@ -73,57 +73,57 @@ CONTEXT = 80
 WORKER_STATUS = 88
 
 
-def ask(hall, entry, why):
+def ask_watchdog(comm, entry, why):
     """Ask Python whether to go on waiting; return 1 to give up, and let all know.
 
     An interrupt before the first line of the function leaves the answer as it is.
     """
     answer = alloca(1)
     i64[answer] = 1
-    call_pointer(i64[hall + WATCHDOG_CALLBACK], entry, why, answer)
+    call_pointer(i64[comm + WATCHDOG_CALLBACK], entry, why, answer)
     if i64[answer] != 0:
-        atomic_exchange(hall + ABORT_FLAG, 1)
+        atomic_exchange(comm + ABORT_FLAG, 1)
     return i64[answer]
 
 
-def nap(hall, place, address, known, entry):
+def park_timed(comm, place, address, known, entry):
     """Sleep until woken, or for a while; return 1 to give up."""
     atomic_exchange(place, 1)
     if load_acquire(address) != known and compare_exchange(place, 1, 0) != 0:
         return 0
     if (
-        call_pointer(i64[hall + ACQUIRE_TIMED], i64[place + 8], PARK_MICROSECONDS, 0)
+        call_pointer(i64[comm + ACQUIRE_TIMED], i64[place + 8], PARK_MICROSECONDS, 0)
         & KIND_MASK
     ):
         return 0
     if compare_exchange(place, 1, 0) != 0:
-        return ask(hall, entry, 0)
-    return call_pointer(i64[hall + ACQUIRE], i64[place + 8], 1) & 0
+        return ask_watchdog(comm, entry, 0)
+    return call_pointer(i64[comm + ACQUIRE], i64[place + 8], 1) & 0
 
 
-def wake_up(hall, place):
+def unpark(comm, place):
     """Wake the one who naps at a place, if it does."""
     if load_acquire(place) != 0 and compare_exchange(place, 1, 0) != 0:
-        call_pointer(i64[hall + RELEASE], i64[place + 8])
+        call_pointer(i64[comm + RELEASE], i64[place + 8])
     return 0
 
 
-def wait(hall, place, address, known, entry, yields):
+def wait(comm, place, address, known, entry, yields):
     """Wait until a word is not what it was; return 1 to give up.
 
     First go on looking, then let others have the core some times, then sleep.
     """
-    turns = 0
-    yields += i64[hall + SPINS]
+    spins = 0
+    yields += i64[comm + SPINS]
     while load_acquire(address) == known:
-        if entry != 0 and load_acquire(hall + ABORT_FLAG) != 0:
+        if entry != 0 and load_acquire(comm + ABORT_FLAG) != 0:
             return 1
-        turns += 1
-        if turns < i64[hall + SPINS]:
+        spins += 1
+        if spins < i64[comm + SPINS]:
             spin_pause()
-        elif turns < yields:
-            call_pointer(i64[hall + YIELD])
-        elif nap(hall, place, address, known, entry) != 0 and entry != 0:
+        elif spins < yields:
+            call_pointer(i64[comm + YIELD])
+        elif park_timed(comm, place, address, known, entry) != 0 and entry != 0:
             return 1
     return 0
 
@@ -134,22 +134,22 @@ def meet(entry, size):
     Where something small is exchanged, the others will not take long.
     """
     group = i64[entry]
-    hall = i64[group + COMMUNICATOR]
+    comm = i64[group + COMMUNICATOR]
     known = load_acquire(group + PHASE_COUNTER)
     slot = group + SLOTS
     if fetch_add(group + ARRIVED, 1) + 1 < i64[group + GROUP_SIZE]:
         slot += i64[entry + 8] * SLOT
         yields = 0
         if size <= MAX_INLINE_BYTES:
-            yields = i64[hall + YIELDS]
-        return wait(hall, slot + SLEEPS, group + PHASE_COUNTER, known, entry, yields)
+            yields = i64[comm + YIELDS]
+        return wait(comm, slot + SLEEPS, group + PHASE_COUNTER, known, entry, yields)
     atomic_exchange(group + ARRIVED, 0)
     fetch_add(group + PHASE_COUNTER, 1)
     end = slot + i64[group + GROUP_SIZE] * SLOT
     while slot < end:
-        wake_up(hall, slot + SLEEPS)
+        unpark(comm, slot + SLEEPS)
         slot += SLOT
-    return load_acquire(hall + ABORT_FLAG)
+    return load_acquire(comm + ABORT_FLAG)
 
 
 def arrive(entry, source, size, result, label):
@@ -167,23 +167,23 @@ def arrive(entry, source, size, result, label):
         i64[slot + SOURCE] = source
         i64[slot + RESULT] = result
         return NOT_YET
-    turn = i64[slot + ARRIVALS] + 1
-    side = 8 * (turn & 1)
+    arrival = i64[slot + ARRIVALS] + 1
+    side = 8 * (arrival & 1)
     if size <= MAX_INLINE_BYTES:
-        copy = slot + BESIDE + (turn & 1) * MAX_INLINE_BYTES
+        copy = slot + BESIDE + (arrival & 1) * MAX_INLINE_BYTES
         call_pointer(i64[i64[group + COMMUNICATOR] + COPY], copy, source, size)
         source = copy
     i64[slot + SOURCE + side] = source
     i64[slot + LABEL + side] = label
     i64[slot + RESULT] = result
-    atomic_exchange(slot + ARRIVALS, turn)
+    atomic_exchange(slot + ARRIVALS, arrival)
     if meet(entry, size) != 0:
         return -1
     other = group + SLOTS
     end = other + i64[group + GROUP_SIZE] * SLOT
     while other < end:
         if (i64[other + LABEL + side] & KIND_MASK) != (label & KIND_MASK):
-            ask(i64[group + COMMUNICATOR], entry, MISMATCH)
+            ask_watchdog(i64[group + COMMUNICATOR], entry, MISMATCH)
             return -1
         other += SLOT
     return side
@@ -218,10 +218,10 @@ def combine_sources(group, side, result, start, lo, hi, width, combine):
 
 def choose_copy(group, size):
     """Return what copies to results of so many bytes each, as to what caches hold."""
-    hall = i64[group + COMMUNICATOR]
-    if 2 * size * i64[group + GROUP_SIZE] > i64[hall + CACHED]:
-        return i64[hall + NONTEMPORAL]
-    return i64[hall + COPY]
+    comm = i64[group + COMMUNICATOR]
+    if 2 * size * i64[group + GROUP_SIZE] > i64[comm + CACHED]:
+        return i64[comm + NONTEMPORAL]
+    return i64[comm + COPY]
 
 
 def hand_out(group, mine, from_, size, copy):
@@ -244,7 +244,7 @@ def native_all_reduce(entry, source, result, size, width, combine, grain, label)
     group = i64[entry]
     if group < 0:
         return call_pointer(
-            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+            i64[entry + EXCHANGE_FUNCTION], entry, source, result, label
         )
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
@@ -272,7 +272,7 @@ def native_reduce_scatter(entry, source, result, size, width, combine, grain, la
     group = i64[entry]
     if group < 0:
         return call_pointer(
-            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+            i64[entry + EXCHANGE_FUNCTION], entry, source, result, label
         )
     whole = i64[group + GROUP_SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
@@ -294,7 +294,7 @@ def native_all_gather(entry, source, result, size, label):
     group = i64[entry]
     if group < 0:
         return call_pointer(
-            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+            i64[entry + EXCHANGE_FUNCTION], entry, source, result, label
         )
     side = arrive(entry, source, size, result, label)
     if side < 0:
@@ -318,7 +318,7 @@ def native_all_to_all(entry, source, result, size, label):
     group = i64[entry]
     if group < 0:
         return call_pointer(
-            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+            i64[entry + EXCHANGE_FUNCTION], entry, source, result, label
         )
     whole = i64[group + GROUP_SIZE] * size
     side = arrive(entry, source, whole, result, label)
@@ -339,7 +339,7 @@ def native_collective_permute(entry, source, result, size, table, label):
     group = i64[entry]
     if i64[entry] < 0:
         return call_pointer(
-            i64[entry + OTHER_PROCESS_FLAG], entry, source, result, label
+            i64[entry + EXCHANGE_FUNCTION], entry, source, result, label
         )
     side = arrive(entry, source, size, result, label)
     if side < 0:
@@ -355,7 +355,7 @@ def native_collective_permute(entry, source, result, size, table, label):
     return depart(entry, size)
 
 
-def perform(team, me):
+def run_once(team, me):
     """Run the program of a team once, as one of its replicas."""
     program = i64[team + PROGRAM_POINTER]
     status = call_pointer(
@@ -367,39 +367,39 @@ def perform(team, me):
 
 def team_worker_loop(team, me):
     """Be a replica whenever one is needed, until the team stops."""
-    hall = i64[team + WORKER_CONTEXTS]
+    comm = i64[team + TEAM_COMMUNICATOR]
     known = 0
     while load_acquire(team + STOP) == 0:
-        turns = 0
+        spins = 0
         now = load_acquire(me + GO)
-        while now == known and turns < i64[hall + WARNED_FLAG]:
-            if turns < i64[hall + SPINS]:
+        while now == known and spins < i64[comm + WORKER_SPINS]:
+            if spins < i64[comm + SPINS]:
                 spin_pause()
             else:
-                call_pointer(i64[hall + YIELD])
-            turns += 1
+                call_pointer(i64[comm + YIELD])
+            spins += 1
             now = load_acquire(me + GO)
         if now == known:
-            park(me + ASLEEP, me + GO, known, i64[hall + ACQUIRE])
+            park(me + ASLEEP, me + GO, known, i64[comm + ACQUIRE])
             now = load_acquire(me + GO)
         if now != known and load_acquire(team + STOP) == 0:
-            perform(team, me)
+            run_once(team, me)
             if fetch_add(team + DONE_COUNT, 1) + 1 == i64[team + COUNT]:
                 fetch_add(team + FINISHED, 1)
-                wake_up(hall, team + WORKERS + ASLEEP)
+                unpark(comm, team + WORKERS + ASLEEP)
         known = now
     return 0
 
 
 def notify_workers(team, count):
     """Tell so many workers, the first ones, that there is something to do."""
-    hall = i64[team + WORKER_CONTEXTS]
+    comm = i64[team + TEAM_COMMUNICATOR]
     me = team + WORKERS
     end = me + count * WORKER_BYTES
     while me < end:
         me += WORKER_BYTES
         fetch_add(me + GO, 1)
-        wake_up(hall, me + ASLEEP)
+        unpark(comm, me + ASLEEP)
     return 0
 
 
@@ -408,20 +408,20 @@ def launch_team(team, count):
 
     The threads that share out kernels rest meanwhile.
     """
-    hall = i64[team + WORKER_CONTEXTS]
+    comm = i64[team + TEAM_COMMUNICATOR]
     resting = 0
     if count > 0:
-        resting = compare_exchange(i64[hall + KERNELS] + PoolState.busy, 0, 1)
+        resting = compare_exchange(i64[comm + KERNELS] + PoolState.busy, 0, 1)
     i64[team + COUNT] = count
     atomic_exchange(team + DONE_COUNT, 0)
     known = load_acquire(team + FINISHED)
     notify_workers(team, count)
     me = team + WORKERS
-    perform(team, me)
+    run_once(team, me)
     if count > 0:
-        wait(hall, me + ASLEEP, team + FINISHED, known, 0, i64[hall + YIELDS])
+        wait(comm, me + ASLEEP, team + FINISHED, known, 0, i64[comm + YIELDS])
     if resting != 0:
-        atomic_exchange(i64[hall + KERNELS] + PoolState.busy, 0)
+        atomic_exchange(i64[comm + KERNELS] + PoolState.busy, 0)
     failed = 0
     end = me + count * WORKER_BYTES
     while me <= end:
@@ -434,26 +434,26 @@ def launch_team(team, count):
 
 # Parts of the program, contexts, and how far it is from one replica to the next.
 (
-    IN_HALL, FIRST_OFFSET, PARTS_OFFSET, PARTS_END, CONTEXTS, CONTEXTS_END,
+    COMMUNICATOR_OFFSET, FIRST_OFFSET, PARTS_OFFSET, PARTS_END, CONTEXTS, CONTEXTS_END,
     SIZE_OF_CONTEXT, SIZE_OF_ROW, SIZE_OF_SPACE, TURNS,
 ) = range(0, 80, 8)  # fmt: skip
 
 
-def run_serially(memory, arena, sitting):
+def run_serially(memory, arena, executor):
     """Run a program for all replicas: each part by one of them after the other."""
-    part = i64[sitting + PARTS_OFFSET]
-    phase = i64[sitting + FIRST_OFFSET]
-    while part < i64[sitting + PARTS_END]:
-        i64[i64[sitting + IN_HALL] + PHASE] = phase
+    part = i64[executor + PARTS_OFFSET]
+    phase = i64[executor + FIRST_OFFSET]
+    while part < i64[executor + PARTS_END]:
+        i64[i64[executor + COMMUNICATOR_OFFSET] + PHASE] = phase
         phase = PUBLISH + CONSUME - phase
         row = memory
         space = arena
-        context = i64[sitting + CONTEXTS]
-        while context < i64[sitting + CONTEXTS_END]:
+        context = i64[executor + CONTEXTS]
+        while context < i64[executor + CONTEXTS_END]:
             call_pointer(i64[part], row, space, context)
-            row += i64[sitting + SIZE_OF_ROW]
-            space += i64[sitting + SIZE_OF_SPACE]
-            context += i64[sitting + SIZE_OF_CONTEXT]
+            row += i64[executor + SIZE_OF_ROW]
+            space += i64[executor + SIZE_OF_SPACE]
+            context += i64[executor + SIZE_OF_CONTEXT]
         part += 8
     return 0
 
@@ -560,7 +560,7 @@ def bucketed_all_reduce(entry, table, count, label):
     """
     group = i64[entry]
     if group < 0:
-        return call_pointer(i64[entry + OTHER_PROCESS_FLAG], entry, table, count, label)
+        return call_pointer(i64[entry + EXCHANGE_FUNCTION], entry, table, count, label)
     end = table + count * ROW_BYTES
     total = 0
     row = table

@@ -291,7 +291,7 @@ def unify_residuals(parts):
     """Return the known programs and the unknown ones, with slots between them."""
     avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
     slots, places = residual_slots(avals)
-    count = parts[0].out_on_tape.count(False)
+    count = parts[0].out_unknown.count(False)
     pairs = list(zip(parts, places))
     known = [
         write_residual_slots(p.known, count, p.sources, slots, own) for p, own in pairs

@@ -241,32 +241,32 @@ def _cond_vmap(axis, args, dims, branches):
 vmap_rules[cond_p] = _cond_vmap
 
 
-def split_branches(branches, on_tape):
-    """Split programs so that a result is on the tape in all of them or in none."""
-    found = [partial_eval_jaxpr(branch, on_tape).out_on_tape for branch in branches]
+def partial_eval_branches(branches, in_unknown):
+    """Split programs so that a result is unknown in all of them or in none."""
+    found = [partial_eval_jaxpr(branch, in_unknown).out_unknown for branch in branches]
     return [
-        partial_eval_jaxpr(branch, on_tape, any_per_position(found))
+        partial_eval_jaxpr(branch, in_unknown, any_per_position(found))
         for branch in branches
     ]
 
 
-def _cond_split(split, primitive, args, on_tape, params):
+def _partial_eval_cond(trace, primitive, args, in_unknown, params):
     """Run the known part now, and leave a choice of the unknown parts to the tape."""
-    if on_tape[0]:
-        with set_current_trace(split.tape):
+    if in_unknown[0]:
+        with set_current_trace(trace.tape):
             return primitive.bind(*args, **params)
-    parts = split_branches(params["branches"], tuple(on_tape[1:]))
+    parts = partial_eval_branches(params["branches"], tuple(in_unknown[1:]))
     known, unknown = unify_residuals(parts)
-    known_args, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+    known_args, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         outs = cond_p.bind(*known_args, branches=known)
-    slots = outs[parts[0].out_on_tape.count(False) :]
-    with set_current_trace(split.tape):
-        tape_outs = cond_p.bind(args[0], *slots, *tape_args, branches=unknown)
-    return parts[0].results(outs, tape_outs)
+    slots = outs[parts[0].out_unknown.count(False) :]
+    with set_current_trace(trace.tape):
+        unknown_outs = cond_p.bind(args[0], *slots, *unknown_args, branches=unknown)
+    return parts[0].results(outs, unknown_outs)
 
 
-partial_eval_rules[cond_p] = _cond_split
+partial_eval_rules[cond_p] = _partial_eval_cond
 
 
 def _cond_transpose(cotangents, index, *operands, branches):
@@ -286,11 +286,11 @@ transpose_rules[cond_p] = _cond_transpose
 # A choice in emitted Python: an if statement; and what it costs.
 
 
-def write_cond(writer, eqn, operands, results):
+def write_cond(emitter, eqn, operands, results):
     """Write a choice as an if statement, of which one branch runs.
 
     Args:
-      writer: the `PythonWriter` of the function.
+      emitter: the `PythonEmitter` of the function.
       eqn: the equation.
       operands: expressions of its operands.
       results: the names of its results.
@@ -302,8 +302,8 @@ def write_cond(writer, eqn, operands, results):
     if len(branches) == 2:  # the one that is chosen by "true" comes first
         branches, tests[0] = branches[::-1], f"if {index}:"
     for test, branch in zip([*tests[:-1], "else:"], branches):
-        with writer.block(test):
-            inline_jaxpr_into(writer, branch, operands, results)
+        with emitter.block(test):
+            inline_jaxpr_into(emitter, branch, operands, results)
 
 
 python_rules[cond_p] = write_cond
@@ -315,10 +315,10 @@ def most_expensive(eqn):
 
 
 cost_rules[cond_p] = most_expensive
-python_rules[empty_p] = lambda writer, eqn, operands, results: writer.assign(
-    results, [writer.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
+python_rules[empty_p] = lambda emitter, eqn, operands, results: emitter.assign(
+    results, [emitter.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
 )
-python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.assign(
+python_rules[stop_gradient_p] = lambda emitter, eqn, operands, results: emitter.assign(
     results, operands
 )
 

@@ -347,26 +347,26 @@ def _are_mapped(dims):
 vmap_rules[while_p] = _while_vmap
 
 
-def write_while(writer, eqn, operands, results):
+def write_while(emitter, eqn, operands, results):
     """Write a loop; where examples stop at different steps, each keeps its carry."""
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test_consts, consts, carry = split_while_args(operands, *counts)
-    state = [writer.name("carry") if name == "_" else name for name in results]
-    writer.assign(state, carry)
+    state = [emitter.name("carry") if name == "_" else name for name in results]
+    emitter.assign(state, carry)
     [pred] = test.out_avals
-    with writer.block("while True:"):
-        [going] = writer.inline(test, test_consts + state)
-        writer.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
-        writer.line("    break")
-        stepped = writer.inline(body, consts + state)
+    with emitter.block("while True:"):
+        [going] = emitter.inline(test, test_consts + state)
+        emitter.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
+        emitter.line("    break")
+        stepped = emitter.inline(body, consts + state)
         if pred.ndim:
             ranks = [var.aval.ndim - pred.ndim for var in eqn.outvars]
             stepped = [
                 f"np.where({_with_axes(going, rank)}, {new}, {old})"
                 for new, old, rank in zip(stepped, state, ranks)
             ]
-        assign_outputs(writer, body, stepped, state)
+        assign_outputs(emitter, body, stepped, state)
 
 
 def _with_axes(going, count):
@@ -376,40 +376,41 @@ def _with_axes(going, count):
 python_rules[while_p] = write_while
 
 
-def _while_split(split, primitive, args, on_tape, params):
-    """Run what the tape has no part in, now; the tape runs the whole loop again."""
-    with set_current_trace(split.tape):
-        tape_outs = primitive.bind(*args, **params)
-    later, loop = _known_loop(tuple(on_tape), **params)
+def _partial_eval_while(trace, primitive, args, in_unknown, params):
+    """Run what is known now; the tape runs the whole loop again."""
+    with set_current_trace(trace.tape):
+        unknown_outs = primitive.bind(*args, **params)
+    later, loop = _known_loop(tuple(in_unknown), **params)
     if loop is None:
-        return tape_outs
+        return unknown_outs
     known_args, _ = partition_list(later, args)
-    with set_current_trace(split.parent):
+    with set_current_trace(trace.parent):
         known_outs = while_p.bind(*known_args, **loop)
-    later = later[len(later) - len(tape_outs) :]
-    return merge_lists(later, known_outs, select_where(later, tape_outs))
+    later = later[len(later) - len(unknown_outs) :]
+    return merge_lists(later, known_outs, select_where(later, unknown_outs))
 
 
-partial_eval_rules[while_p] = _while_split
+partial_eval_rules[while_p] = _partial_eval_while
 
 
-def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    """Return which operands the tape has a part in, and the loop of the others.
+def _known_loop(in_unknown, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    """Return which operands are unknown, and the loop of the others.
 
     The loop is the parameters of its equation; None if nothing is left of it.
     """
-    parts = split_while_args(on_tape, cond_nconsts, body_nconsts)
+    parts = split_while_args(in_unknown, cond_nconsts, body_nconsts)
     test_later, body_later, carry_later = parts
 
-    def split_body(later):
+    def partial_eval_body(later):
         return partial_eval_jaxpr(body_jaxpr, body_later + later, later)
 
-    carry_later = settle(lambda later: split_body(later).out_on_tape, carry_later)
+    step = lambda later: partial_eval_body(later).out_unknown  # noqa: E731
+    carry_later = settle(step, carry_later)
     later = test_later + body_later + carry_later
     test = partial_eval_jaxpr(cond_jaxpr, test_later + carry_later)
-    if test.out_on_tape[0] or all(carry_later):
+    if test.out_unknown[0] or all(carry_later):
         return later, None
-    body = split_body(carry_later).known
+    body = partial_eval_body(carry_later).known
     results = range(carry_later.count(False))
     return later, {
         "cond_nconsts": test_later.count(False),

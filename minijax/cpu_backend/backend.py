@@ -76,7 +76,7 @@ class CarryLayout(NamedTuple):
     """How the states of a loop go through it.
 
     A small state is a local variable, and the next state another one, which is copied
-    at the end of each turn. Of a large state, the addresses of the two are exchanged.
+    at the end of an iteration. Of a large state, the two addresses are exchanged.
 
     Attributes:
       large, small: lists of `CarryBuffers`.
@@ -120,13 +120,13 @@ def emit_carry_begin(f, carry):
 
 
 def emit_carry_enter(f, carry, names):
-    """Give the states of this turn, and the next ones, their addresses."""
+    """Give the states of this iteration, and the next ones, their addresses."""
     for state, *pair in zip(carry.large, names[::2], names[1::2]):
         f.addresses |= zip((state.now, state.following), pair)
 
 
 def emit_carry_advance(f, carry, names):
-    """Write the end of a turn; return the addresses for the next one."""
+    """Write the end of an iteration; return the addresses for the next one."""
     for state in carry.small:
         f.copy(f.addresses[state.now], f.addresses[state.following], state.now)
     return [name for pair in zip(names[1::2], names[::2]) for name in pair]
@@ -141,29 +141,31 @@ def emit_carry_end(f, carry, names):
 
 
 def emit_repeat(f, step):
-    """Write a loop with a known number of turns."""
+    """Write a loop with a known number of iterations."""
     carry = carry_layout(f, step.body, step)
     starts = emit_carry_begin(f, carry)
     arrays = [f.address(array) for array in (*step.xs, *step.ys)]
 
-    def turn(index, names):
+    def iteration(index, names):
         emit_carry_enter(f, carry, names)
         enter_rows(f, step, arrays, index)
         emit_program_steps(f, step.body.steps)
         return emit_carry_advance(f, carry, names)
 
-    ends = f.loop(step.length, starts, turn) if step.length else [x for _, x in starts]
+    ends = [x for _, x in starts]
+    if step.length:
+        ends = f.loop(step.length, starts, iteration)
     emit_carry_end(f, carry, ends)
 
 
-def enter_rows(f, step, arrays, turn):
-    """Give the rows of this turn their addresses."""
+def enter_rows(f, step, arrays, iteration):
+    """Give the rows of this iteration their addresses."""
     count = len(step.init)
     rows = [*step.body.inputs[count:], *step.body.outputs[count:]]
     if step.reverse:
-        turn = f.emit(f"sub i64 {step.length - 1}, {turn}")
+        iteration = f.emit(f"sub i64 {step.length - 1}, {iteration}")
     for row, array in zip(rows, arrays):
-        distance = f.emit(f"mul i64 {turn}, {nbytes(row)}", "a")
+        distance = f.emit(f"mul i64 {iteration}, {nbytes(row)}", "a")
         f.addresses[row] = f.offset(array, distance)
 
 

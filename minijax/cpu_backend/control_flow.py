@@ -167,7 +167,7 @@ class While(NamedTuple):
 
     @property
     def is_unbounded(self):
-        """Whether the number of turns is not known."""
+        """Whether the number of iterations is not known."""
         return True
 
     @property
@@ -271,7 +271,7 @@ def repeated_while(program, step):
 
 
 def cost_of_while(step):
-    """Return the costs of one turn of a loop, as the number of turns is not known."""
+    """Return the costs of one iteration of a loop: how many it does is not known."""
     return program_cost(step.test) + program_cost(step.body)
 
 
@@ -282,15 +282,15 @@ def emit_while(f, step):
     f.addresses[going] = f.variable(going)
     f.line(f"br label %{before}")
     f.start(before)
-    head, turn, done = f.label("while"), f.label("turn"), f.label("done")
+    head, body, done = f.label("while"), f.label("body"), f.label("done")
     f.line(f"br label %{head}")
     f.start(head)
     mark, names = len(f.lines), [f.name("c") for _ in first]
     emit_carry_enter(f, carry, names)
     emit_program_steps(f, step.test.steps)
     found = f.emit(f"load i8, i8* {f.addresses[going]}")
-    f.line(f"br i1 {f.emit(f'icmp ne i8 {found}, 0')}, label %{turn}, label %{done}")
-    f.start(turn)
+    f.line(f"br i1 {f.emit(f'icmp ne i8 {found}, 0')}, label %{body}, label %{done}")
+    f.start(body)
     emit_program_steps(f, step.body.steps)
     following = emit_carry_advance(f, carry, names)
     f.line(f"br label %{head}")
@@ -321,7 +321,7 @@ def lower_running_total(lowering, eqn, operand):
 
 
 def running_total(x, axis, reverse):
-    """Return the list of the running total: rows along an axis, one in each turn."""
+    """Return the running total as a list: rows along an axis, one per iteration."""
     order = [axis, *(k for k in range(x.ndim) if k != axis)]
     rows = lax.transpose(x, order)
     start = lax.full(rows.shape[1:], -np.inf, cumulative_accumulator_dtype(x.dtype))

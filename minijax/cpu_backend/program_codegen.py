@@ -738,7 +738,7 @@ def carry_views(lowering, carry, avals):
 def row_view(lowering, array, aval):
     """Return the view of a row of an array, and the buffer of the array.
 
-    Instead of the buffer it is None if all rows are one, which no turn has to look for.
+    None replaces the buffer if all rows are one, which no iteration looks for.
     """
     if not isinstance(array.source, Buffer) or not array.strides[0]:
         return array.replace(array.shape[1:], array.strides[1:]), None
@@ -747,7 +747,7 @@ def row_view(lowering, array, aval):
 
 
 def lower_scan(lowering, eqn, *operands):
-    """Lower a loop with a known number of turns."""
+    """Lower a loop with a known number of iterations."""
     params, program = eqn.params, eqn.params["jaxpr"]
     sizes = params["num_consts"], params["num_carry"]
     consts, carry, xs = split_list_by_sizes(operands, *sizes)

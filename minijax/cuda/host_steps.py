@@ -36,11 +36,11 @@ MAX_CAPTURED_LAUNCHES = 1024  # launches of a loop that is recorded as a whole
 MAX_SPECULATIVE_COST = {
     BYTES_ACCESSED: 2**24,
     FLOPS: 2**28,
-}  # of a turn that may be one too many
+}  # of an iteration that may be one too many
 
 
 class CarrySwap(NamedTuple):
-    """A step: what a turn has made are the states from now on.
+    """A step: what an iteration has made are the states from now on.
 
     Attributes:
       made, states: lists of buffers.
@@ -123,7 +123,7 @@ def in_turns(program, step):
 
 
 def may_go_ahead(program, step):
-    """Return whether a turn of a `While` may be done before its answer is known."""
+    """Return whether a `While` may iterate before its answer is known."""
     inside = [x for each in step.programs for x in each.walk()]
     loops = [getattr(each, "loop", each) for each in inside]
     counts = [launch_count(program, each) for each in inside]
@@ -153,7 +153,7 @@ def while_in_turns(program, step):
                 act(memory)
             answers.ask(memory[going].address)
 
-        def turn():
+        def iteration():
             memory.update(zip(states, here))
             memory.update(zip(made, there))
             do(acts)
@@ -162,11 +162,11 @@ def while_in_turns(program, step):
         do(first)
         while True:
             if early:
-                turn()
+                iteration()
             if not answers.wait_copy():
                 break
             if not early:
-                turn()
+                iteration()
             here, there = there, here
         answers.close()
         copy_final_carry(memory, step, here)

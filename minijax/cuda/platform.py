@@ -8,7 +8,7 @@ import threading
 from minijax.arrays.devices import device_factories, platforms
 from minijax.jitting.compilation import backends, default_backends
 
-_turn = threading.Lock()
+_one_at_a_time = threading.Lock()
 
 
 def find_gpus():
@@ -20,7 +20,7 @@ def find_gpus():
     from minijax.cuda.device import CudaDevice, GraphProgram
     from minijax.cuda.driver import cuda_device_count
 
-    with _turn:
+    with _one_at_a_time:
         if "gpu" not in platforms:
             cards = [CudaDevice(id) for id in range(cuda_device_count())]
             backends["gpu"] = GraphProgram

@@ -391,8 +391,8 @@ def reached(name, pairs):
     """Return expressions of how far the loops with a number have moved an array.
 
     Args:
-      name: of the number of all their turns.
-      pairs: how many turns each has, and how far one moves; the outermost first.
+      name: of the number of all their iterations.
+      pairs: how many iterations each has, and how far one moves; the outermost first.
     """
     found, rest = [], name
     for count, distance in [*pairs][::-1]:
@@ -648,7 +648,7 @@ cuda_launches = {
 
 
 def run_of_loop(program, step):
-    """Return a function of the memory that does the loop in a block, turn by turn."""
+    """Return a function of the memory that does the loop in a block, step by step."""
     return step_kinds[type(step.loop)].run(program, step.loop)
 
 

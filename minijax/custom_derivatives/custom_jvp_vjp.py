@@ -38,6 +38,7 @@ from minijax.custom_derivatives.flat_functions import (
     raise_closed_over,
     raise_if_tracers,
     release_refs,
+    rule_operands,
     type_of_tangent,
     zero_to_none,
 )
@@ -86,7 +87,7 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(lambda leaf: stop_gradient_p.bind(leaf)[0], x)
 
 
-# Calls of functions that bring their own rules: primitives with functions inside.
+# Calls of functions with custom derivatives: primitives with functions inside.
 
 
 def trace_to_closed_jaxpr(fun, args):
@@ -166,9 +167,9 @@ def def_call_primitive(name):
 custom_jvp_call_p = def_call_primitive("custom_jvp_call")
 
 
-def _jvp(primals, tangents, jvp, num_consts, **params):
+def _jvp(primals, tangents, jvp, call_jaxpr, num_consts, **params):
     raise_closed_over("jvp", tangents[:num_consts])
-    return jvp(primals[num_consts:], tangents[num_consts:])
+    return jvp(rule_operands(call_jaxpr, primals[num_consts:]), tangents[num_consts:])
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
@@ -306,7 +307,8 @@ custom_lin_p = Primitive("custom_lin")
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
     """Run the forward rule, and promise the backward rule to the tape."""
     raise_closed_over("vjp", tangents[:num_consts])
-    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    primals = rule_operands(params["call_jaxpr"], primals[num_consts:])
+    tangents = tangents[num_consts:]
     in_zeros = tuple([tangent is None for tangent in tangents])
     outs, residuals = fwd(primals, in_zeros)
     values, res_tree = tree_flatten(residuals)

@@ -80,9 +80,9 @@ def maker(tracer):
     """Return the name of the transformation that made a tracer, and of what."""
     inner = innermost_jaxpr_tracer(tracer)
     if inner is None:
-        on_tape = isinstance(getattr(tracer, "tangent", None), JaxprTracer)
+        is_linearized = isinstance(getattr(tracer, "tangent", None), JaxprTracer)
         kind = type(tracer._trace).__name__
-        return "grad, vjp or linearize" if on_tape else MAKERS.get(kind, kind)
+        return "grad, vjp or linearize" if is_linearized else MAKERS.get(kind, kind)
     origin = inner._trace.origin
     who = origin.transformation or "a transformation"
     return f"{who} of {origin.function}" if origin.function else who

@@ -12,7 +12,6 @@ Reference: JAX's functions of arrays are themselves jitted.
 # edit the chapter, not this file.
 
 import os
-import warnings
 from contextlib import suppress
 from enum import Enum
 from functools import update_wrapper, wraps
@@ -24,8 +23,8 @@ from weakref import ref
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, typeof
-from minijax.arrays.devices import default_placement
-from minijax.arrays.dtypes import _on_or_off, config
+from minijax.arrays.devices import default_placement, ignore_float_errors
+from minijax.arrays.dtypes import _on_or_off, collect_warnings, config
 from minijax.context_values import has_global_value
 from minijax.core import (
     _current_trace,
@@ -240,13 +239,11 @@ def planned_program(call):
     """
     origin = TraceProvenance(call.name, call.fun_name, call.names)
     trace = PlanTrace(current_trace(), origin)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with trace_scope(trace):
-            inputs = [*map(trace.new_input, call.avals)]
-            outs = call(*inputs)
-            made, assembly = split_results(outs, inputs, call.out_tree)
-            jaxpr, consts = trace.to_jaxpr(made)
+    with collect_warnings() as told, trace_scope(trace):
+        inputs = [*map(trace.new_input, call.avals)]
+        outs = call(*inputs)
+        made, assembly = split_results(outs, inputs, call.out_tree)
+        jaxpr, consts = trace.to_jaxpr(made)
     current_trace()
     if told or has_effects(jaxpr):
         raise NoPlan("a warning, or an effect")
@@ -317,6 +314,7 @@ def largest(x):
     return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
 
 
+@ignore_float_errors
 def _alike(x, y, size):
     if x is y or (type(x) is type(y) and type(x) in NUMBERS and repr(x) == repr(y)):
         return True
@@ -329,8 +327,7 @@ def _alike(x, y, size):
         return x.tobytes() == y.tobytes()
     eps = float(np.finfo(x.dtype).eps)
     atol = max(eps**0.7 * size, eps**0.5 * largest(y))
-    with np.errstate(all="ignore"):
-        return np.allclose(x, y, rtol=eps**0.5, atol=atol, equal_nan=True)
+    return np.allclose(x, y, rtol=eps**0.5, atol=atol, equal_nan=True)
 
 
 config.define(
@@ -438,11 +435,9 @@ class PlanCache(SignatureCache):
         self.times[key] += spent
         if self.times[key] < self.price or key in self.refused:
             return
-        if self._making_lock.acquire(False):
-            try:
+        if not self._making_lock.locked():
+            with self._making_lock:
                 self._make(key, call, result)
-            finally:
-                self._making_lock.release()
 
     def _put_in_order(self, args):
         """Give arrays in another order that are met again and again a buffer in order.

@@ -262,7 +262,7 @@ class LowLevelEmitter:
 
     def If(self, node):
         yes, no, end = self.labels("then", "else", "end")
-        self.choose(node.test, yes, no)
+        self.branch(node.test, yes, no)
         before = {*self.known}
         self.f.start(yes)
         self.write(node.body)
@@ -276,7 +276,7 @@ class LowLevelEmitter:
     def While(self, node):
         test, body, end = self.labels("test", "body", "end")
         self.go_on(test)
-        self.choose(node.test, body, end)
+        self.branch(node.test, body, end)
         before = {*self.known}
         self.f.start(body)
         self.write(node.body)
@@ -284,18 +284,18 @@ class LowLevelEmitter:
         self.f.start(end)
         self.known = before
 
-    def choose(self, test, yes, no):
+    def branch(self, test, yes, no):
         """Go to one of two blocks; ``and`` and ``or`` do only what is needed."""
         if isinstance(test, ast.BoolOp):
             *first, last = test.values
             for part in first:
                 [more] = self.labels("more")
                 both = isinstance(test.op, ast.And)
-                self.choose(part, more if both else yes, no if both else more)
+                self.branch(part, more if both else yes, no if both else more)
                 self.f.start(more)
-            return self.choose(last, yes, no)
+            return self.branch(last, yes, no)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self.choose(test.operand, no, yes)
+            return self.branch(test.operand, no, yes)
         self.f.line(f"br i1 {self.truth(test)}, label %{yes}, label %{no}")
 
     def truth(self, test):
@@ -416,13 +416,13 @@ def llvm_text(*functions):
     texts, wanted = {}, [*functions]
     for function in wanted:  # it grows
         if function not in texts:
-            writer = LowLevelEmitter(
+            emitter = LowLevelEmitter(
                 function, "" if function in functions else "internal "
             )
-            if writer.tree.name in [other.__name__ for other in texts]:
-                writer.refuse(writer.tree, "another function has this name")
-            texts[function] = writer.text()
-            wanted += writer.called
+            if emitter.tree.name in [other.__name__ for other in texts]:
+                emitter.refuse(emitter.tree, "another function has this name")
+            texts[function] = emitter.text()
+            wanted += emitter.called
     return "\n".join(texts.values())
 
 

@@ -24,8 +24,8 @@ from minijax.collectives.all_reduce import (
 )
 from minijax.collectives.executors import pooled_array
 from minijax.collectives.native_collectives import (
+    EXCHANGE_FUNCTION,
     KIND_MASK,
-    OTHER_PROCESS_FLAG,
     ROW_BYTES,
     ROW_RESULT,
     labelled_steps,
@@ -284,7 +284,7 @@ class CrossProcessEntry:
         self.crossing, self.error, self.begun = crossing, None, deque()
         self.memory = np.array([-1, number, 0])
         self.address = self.memory.ctypes.data
-        i64[self.address + OTHER_PROCESS_FLAG] = _answer_address
+        i64[self.address + EXCHANGE_FUNCTION] = _answer_address
         _entries[self.address] = self
 
     def do(self, source, result, label):

@@ -46,7 +46,7 @@ def fuse_same_loops(first, second, links):
     """Return two parts in loops that both can have, in an order that all folds allow.
 
     Args:
-      first, second: the parts.
+      producer, consumer: the parts.
       links: between them, if the first makes what the second reads.
 
     Returns:
@@ -55,13 +55,13 @@ def fuse_same_loops(first, second, links):
     both = fuse_in_common_loops(first, second, links or shared_reads(first, second))
     if both is None or all(outer < inner for outer, inner in both.axis_orders):
         return both
-    sizes = both.first.sizes
+    sizes = both.producer.sizes
     order = common_axis_order([*range(len(sizes))], both.axis_orders)
     if order is None:
         return None
     units, sizes = identity_map(len(order)), tuple([sizes[axis] for axis in order])
     new = tuple([units[order.index(axis)] for axis in range(len(order))])
-    return fuse_different_loops(both.first, both.second, new, new, sizes)
+    return fuse_different_loops(both.producer, both.consumer, new, new, sizes)
 
 
 def common_axis_order(axes, orders):
@@ -100,14 +100,14 @@ def is_near(both, target):
     """Return whether what is walked again after it was folded is near, and cheap."""
     if not both.folds:
         return True
-    first, sizes = both.first, both.first.sizes
+    first, sizes = both.producer, both.producer.sizes
     walks = [(folded, after) for folded, _, after in both.folds if after]
-    near = both.near(target)
+    near = both.cache_elements(target)
     if any(extent_product(sizes, x) > near for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
-    made = [x.buffer for x in both.edges if again.intersection(x.made.place.axes)]
-    limit = target.again
+    made = [x.buffer for x in both.edges if again.intersection(x.store.place.axes)]
+    limit = target.recompute_cost
     return all(first.cost(buffer, target, limit) <= limit for buffer in made)
 
 
@@ -115,16 +115,16 @@ def stays_in_rows(both, target):
     """Return whether a large array whose rows are folded is read row after row still.
 
     Axes that only the second part folds are inside of those that it keeps; rows that
-    lay one behind the other would be read far apart, each for one turn.
+    lay one behind the other would be read far apart, each for one iteration.
     """
     if not both.folds:
         return True
-    then = both.second.fold_axes - both.first.fold_axes
-    places = [x.place for _, x in both.first.loads] if then else []
+    then = both.consumer.fold_axes - both.producer.fold_axes
+    places = [x.place for _, x in both.producer.loads] if then else []
     return not any(
         abs(place.strides[axis]) < abs(place.strides[inner])
         for place in places
-        if extent_product(both.first.sizes, place.axes) > 16 * target.near
+        if extent_product(both.producer.sizes, place.axes) > 16 * target.cache_elements
         for inner in then.intersection(place.axes)
         for axis in place.axes
         if axis < inner
@@ -134,12 +134,13 @@ def stays_in_rows(both, target):
 def is_worth_it(both, link, target):
     """Return whether to compute elements more often than once costs less than to store
     them, to load them, and to start a kernel for that."""
-    first, sizes, read, made = both.first, both.first.sizes, link.read, link.made.place
+    first, sizes = both.producer, both.producer.sizes
+    read, made = link.load, link.store.place
     if link.is_identity and all(made.strides):
         return True
     count = extent_product(sizes, made.axes)
     around = range(max((-1, *read.place.axes)) + 1)
-    more = extent_product(sizes, both.second.loops.intersection(around)) - count
+    more = extent_product(sizes, both.consumer.loops.intersection(around)) - count
     if not link.is_identity:
         found = delinearize_guarded(read.place, read.guards, sizes, made, sizes)
         if first.folding([link.buffer]) or not found:
@@ -147,7 +148,8 @@ def is_worth_it(both, link, target):
         more = extent_product(sizes, read.place.axes)
     if more <= 0:
         return True
-    saved = 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
+    itemsize = link.store.parameter.dtype.itemsize
+    saved = 2 * target.byte_cost * itemsize * count + target.launch_cost
     return more * first.cost(link.buffer, target, saved / more) <= saved
 
 
@@ -162,7 +164,7 @@ def contiguous_axes(places, sizes, small):
 
 def min_grain_elements(reads, target):
     """Return how few numbers have no direction, if there are so many reads of them."""
-    return target.small if reads <= target.near else 4 * VECTOR
+    return target.broadcast_elements if reads <= target.cache_elements else 4 * VECTOR
 
 
 @functools.lru_cache(2**12)
@@ -175,9 +177,9 @@ def grain(place, sizes, small):
 
 def is_straight(both, target):
     """Return whether all matrices that folds go through lie in the same direction."""
-    first, second, sizes = both.first, both.second, both.first.sizes
+    first, second, sizes = both.producer, both.consumer, both.producer.sizes
     reads = math.prod(sizes)
-    if not both.axis_orders or reads <= target.small:
+    if not both.axis_orders or reads <= target.broadcast_elements:
         return True
     one, other = [[load.place for _, load in part.loads] for part in (first, second)]
     places = one + [load.place for x, load in second.loads if x not in first.made]
@@ -187,7 +189,7 @@ def is_straight(both, target):
     ]
     if found > max(1, *alone):
         return False
-    found = contiguous_axes(places, sizes, target.small)
+    found = contiguous_axes(places, sizes, target.broadcast_elements)
     return len(found) <= 1 or any(
         sizes[axis] >= VECTOR and all(abs(at.strides[axis]) < 2 for at in places)
         for axis in found
@@ -201,14 +203,14 @@ def loses_contiguity(part, moved, target):
       part, moved: a part in its own loops, and in others.
       target: the `Target`.
     """
-    if part is moved or math.prod(moved.sizes) <= target.near:
+    if part is moved or math.prod(moved.sizes) <= target.cache_elements:
         return set()
     pairs = [(x, a.place, b.place) for (x, a), (_, b) in zip(part.stores, moved.stores)]
     return {
         buffer
         for buffer, old, new in pairs
-        if grain(new, moved.sizes, target.near) not in (None, *new.axes[-1:])
-        and grain(old, part.sizes, target.near) in old.axes[-1:]
+        if grain(new, moved.sizes, target.cache_elements) not in (None, *new.axes[-1:])
+        and grain(old, part.sizes, target.cache_elements) in old.axes[-1:]
     }
 
 
@@ -219,22 +221,22 @@ class BufferUses(NamedTuple):
     """Which steps of a program use which buffers.
 
     Attributes:
-      parts: those of its launches that may become one with others, by their numbers.
+      groups: those of its launches that may become one with others, by their numbers.
       producers: from buffers that one such launch writes to its number.
       consumers: from buffers to the numbers of the steps that read them.
-      kept: the buffers that have to be stored: of results, for other steps, shared.
-      shared: the buffers that several steps write to.
-      needs, users: for each step the numbers of those that have to come before it, and
-        of those that have to come after it; less those of which other steps tell.
+      live_out: the buffers that must be stored: of results, for other steps, shared.
+      multiply_written: the buffers that several steps write to.
+      predecessors, successors: for each step the numbers of those that must come
+        before it, and after it; less those of which other steps tell.
     """
 
-    parts: dict
+    groups: dict
     producers: dict
     consumers: dict
-    kept: set
-    shared: set
-    needs: list
-    users: list
+    live_out: set
+    multiply_written: set
+    predecessors: list
+    successors: list
 
 
 def buffer_uses(program):
@@ -279,112 +281,114 @@ class FusionPass:
       uses: what the program does with its buffers.
       recomputable: from buffers to the part of a launch that makes one and nothing
         else, with few operations and no fold, so that others may make the buffer again.
-      cheap: those of them that are made again wherever they are read.
-      parts: from the first number of those that became one to the `Part`.
-      members: from such numbers to all numbers of the part.
-      leader: for each step, the number by which its part is found.
-      place: by such numbers, where the part stands among the steps.
-      needs, users: by such numbers, those of what has to come before and after.
+      recomputed: those of them that are made again wherever they are read.
+      groups: from the first number of those that became one to the `FusionGroup`.
+      group_steps: from such numbers to all numbers of the group.
+      leader: for each step, the number by which its group is found.
+      position: by such numbers, where the group stands among the steps.
+      predecessors, successors: by such numbers, what must come before and after.
       refused: what is known of pairs of launches that are better two, by `pair_key`.
     """
 
     def __init__(self, program, target):
         self.program, self.target, self.uses = program, target, buffer_uses(program)
-        parts, kept = self.uses.parts, self.uses.kept
+        parts, kept = self.uses.groups, self.uses.live_out
         alone = {x: parts[n] for x, n in self.uses.producers.items() if x not in kept}
         self.recomputable = {
             x: part
             for x, part in alone.items()
             if part.is_recomputable(MAX_RECOMPUTE_OPS)
         }
-        self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
+        self.groups, self.recomputed, self.leader = {}, {}, [*range(len(program.steps))]
         self.refused = set()
-        self.place, self.members = [*self.leader], [[n] for n in self.leader]
-        self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
-        for number, part in self.uses.parts.items():
-            self.parts[number] = part
+        self.position, self.group_steps = [*self.leader], [[n] for n in self.leader]
+        around = [[{*n} for n in found] for found in self.uses[-2:]]
+        self.predecessors, self.successors = around
+        for number, part in self.uses.groups.items():
+            self.groups[number] = part
             self.fuse_producers(number)
         for numbers in self.uses.consumers.values():
             if len(numbers) > 1:
                 self.fuse_consumers(numbers)
         for buffer in self.uses.producers:
             if buffer in self.recomputable and self.is_materialized(buffer):
-                self.cheap |= self.recompute(buffer)
+                self.recomputed |= self.recompute(buffer)
 
     def __str__(self):
-        order = sorted(self.parts, key=self.place.__getitem__)
+        order = sorted(self.groups, key=self.position.__getitem__)
         return "\n".join([str(self.launch(number).kernel) for number in order])
 
     def launch(self, number):
         """Return the launch of a part, with all that it makes."""
-        part = self.parts[number]
+        part = self.groups[number]
         return fused_launch(part, {buffer for buffer, _ in part.stores})
 
     def leaders(self, numbers):
         """Return the parts of some launches by their numbers, the last one first."""
         found = {self.leader[number] for number in numbers}
-        return sorted(found, key=self.place.__getitem__, reverse=True)
+        return sorted(found, key=self.position.__getitem__, reverse=True)
 
     def fuse_producers(self, number):
         """Join a launch with the parts that make what it reads."""
         makers = self.uses.producers
-        found = [makers[b] for b in self.parts[number].sources.values() if b in makers]
+        found = [makers[b] for b in self.groups[number].sources.values() if b in makers]
         for other in self.leaders(found):
-            self.join(other, self.leader[number])
+            self.merge(other, self.leader[number])
 
     def fuse_consumers(self, numbers):
         """Join parts that walk over the same array."""
-        found = self.leaders([n for n in numbers if n in self.uses.parts])[::-1]
+        found = self.leaders([n for n in numbers if n in self.uses.groups])[::-1]
         for first, other in zip(found, found[1:]):  # the one that grows comes first
-            self.join(self.leader[first], other, linked=False)
+            self.merge(self.leader[first], other, linked=False)
 
-    def join(self, a, b, linked=True):
+    def merge(self, a, b, linked=True):
         """Put the second part into the first, an earlier one, if that can be and pays.
 
         The first one makes what the second reads, or reads it too.
         """
-        first, second = self.parts[a], self.parts[b]
+        first, second = self.groups[a], self.groups[b]
         place = self.merged_position(a, b)
-        few = first.ops + second.ops <= self.target.wide
+        few = first.ops + second.ops <= self.target.max_fused_ops
         if place is not None and few and not self.would_form_cycle(first, second):
             both = self.fuse_pair(a, b, linked)
             if both:
-                self.parts[a], self.place[a] = both, place
-                self.replace(b, a)
+                self.groups[a], self.position[a] = both, place
+                self.replace_group(b, a)
 
-    def replace(self, b, a):
+    def replace_group(self, b, a):
         """Let the first part of two stand for the second as well."""
-        for before, after in ((self.needs, self.users), (self.users, self.needs)):
+        around = self.predecessors, self.successors
+        for before, after in (around, around[::-1]):
             for other in before[b]:
                 after[other].discard(b)
                 after[other].add(a)
             before[a] |= before[b]
             before[a] -= {a, b}
-        for number in self.members[b]:
+        for number in self.group_steps[b]:
             self.leader[number] = a
-        self.members[a] += self.members[b]
-        del self.parts[b]
+        self.group_steps[a] += self.group_steps[b]
+        del self.groups[b]
 
     def merged_position(self, a, b):
         """Return where two parts can stand as one, or None."""
-        place, early, late = self.place, self.place[a], self.place[b]
-        if not [n for n in self.users[a] if n != b and place[n] < late]:
+        place, early, late = self.position, self.position[a], self.position[b]
+        if not [n for n in self.successors[a] if n != b and place[n] < late]:
             return late
-        waits = [n for n in self.needs[b] if n != a and place[n] > early]
+        waits = [n for n in self.predecessors[b] if n != a and place[n] > early]
         return None if waits else early
 
     def would_form_cycle(self, first, second):
         """Return whether two parts write to one buffer, or read what the other writes
         to when it is not whole."""
-        if not self.uses.shared:
+        if not self.uses.multiply_written:
             return False
         used = [{*x.sources.values(), *x.made} for x in (first, second)]
         both = (first.made.keys() & used[1]) | (used[0] & second.made.keys())
-        return not self.uses.shared.isdisjoint(both)
+        return not self.uses.multiply_written.isdisjoint(both)
 
     def fuse_pair(self, a, b, linked):
         """Return the part of two, or None."""
-        first, second, key = self.parts[a], self.parts[b], self.pair_key(a, b, linked)
+        first, second, key = self.groups[a], self.groups[b], self.pair_key(a, b, linked)
         if key in self.refused:
             return None
         links = producer_consumer_edges(first, second) if linked else []
@@ -392,17 +396,17 @@ class FusionPass:
         if not both or not is_profitable(both, self.target):
             self.refused |= {key} - {None}
             return None
-        turned = loses_contiguity(first, both.first, self.target)
-        turned |= loses_contiguity(second, both.second, self.target)
+        turned = loses_contiguity(first, both.producer, self.target)
+        turned |= loses_contiguity(second, both.consumer, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
         if not all(x in gone or x in self.recomputable for x in turned):
             return None
-        return both.part(gone)
+        return both.as_group(gone)
 
     def pair_key(self, a, b, linked):
         """Return what decides about two launches: their kernels, and which of their
         buffers are one. None for longer parts."""
-        if len(self.members[a]) + len(self.members[b]) > 2:
+        if len(self.group_steps[a]) + len(self.group_steps[b]) > 2:
             return None
         first, second = self.program.steps[a], self.program.steps[b]
         places = {buffer: place for place, buffer in enumerate(first.buffers)}
@@ -411,14 +415,14 @@ class FusionPass:
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""
-        if buffer in self.uses.kept:
+        if buffer in self.uses.live_out:
             return True
         readers = self.uses.consumers.get(buffer, ())
         return not all(self.leader[n] in leaders for n in readers)
 
     def is_materialized(self, buffer):
         """Return whether one part stores a buffer and other ones load it."""
-        if buffer in self.uses.kept or buffer in self.cheap:
+        if buffer in self.uses.live_out or buffer in self.recomputed:
             return False
         return self.is_read_outside(buffer, [self.leader[self.uses.producers[buffer]]])
 
@@ -445,7 +449,7 @@ class FusionPass:
         """Return whether elements that some launches make cost less than to store and
         to load them."""
         target, part, reads, flops, moved = self.target, launches[0], 0, 0, 0
-        for reader in [self.uses.parts[n] for n in self.uses.consumers[buffer]]:
+        for reader in [self.uses.groups[n] for n in self.uses.consumers[buffer]]:
             axes = [x.level for x, source in reader.sources.items() if source == buffer]
             ends = [max(each, default=-1) + 1 for each in axes]
             reads += sum([math.prod(reader.sizes[:end]) for end in ends])
@@ -462,10 +466,10 @@ class FusionPass:
         [(_, store)] = part.stores
         count = extent_product(part.sizes, store.place.axes)
         byte, cost = (
-            target.byte * access_itemsize(store),
-            flops + target.byte * moved / count,
+            target.byte_cost * access_itemsize(store),
+            flops + target.byte_cost * moved / count,
         )
-        if reads * cost > count * (cost + byte) + reads * byte + target.launch:
+        if reads * cost > count * (cost + byte) + reads * byte + target.launch_cost:
             return False
         places = [store.place, *[load.place for _, load in part.loads]]
         return (
@@ -475,7 +479,7 @@ class FusionPass:
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
-        wanted, steps = {*self.uses.kept}, []
+        wanted, steps = {*self.uses.live_out}, []
         for number in self.leaders(self.leader):
             step = self.step(number, wanted)
             if step is not None:
@@ -486,16 +490,16 @@ class FusionPass:
     def step(self, number, wanted):
         """Return the step of a part, or None if what it makes is not needed."""
         step = self.program.steps[number]
-        if number not in self.parts:
+        if number not in self.groups:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
-        part = self.parts[number]
+        part = self.groups[number]
         if wanted.isdisjoint(part.made):
             return None
-        again = not self.cheap.keys().isdisjoint(part.sources.values())
-        if len(self.members[number]) == 1 and not again:
+        again = not self.recomputed.keys().isdisjoint(part.sources.values())
+        if len(self.group_steps[number]) == 1 and not again:
             return step
-        return fused_launch(part, wanted, self.cheap if again else None)
+        return fused_launch(part, wanted, self.recomputed if again else None)
 
 
 def fuse(program, target=None):
@@ -515,13 +519,14 @@ def fuse(program, target=None):
 def check_fusion(fusion):
     """Raise a `ValueError` if a launch is in no part or in two, if the loops of a part
     are in a wrong order, or if a part stands in front of a step that it needs."""
-    members, place, leader = fusion.members, fusion.place, fusion.leader
-    seen = [n for number in fusion.parts for n in members[number]]
-    if sorted(seen) != sorted(fusion.uses.parts):
+    members, place, leader = fusion.group_steps, fusion.position, fusion.leader
+    seen = [n for number in fusion.groups for n in members[number]]
+    if sorted(seen) != sorted(fusion.uses.groups):
         raise ValueError("A launch is in no part, or in two.")
-    for number, part in fusion.parts.items():
+    for number, part in fusion.groups.items():
         launch = fusion.launch(number)
-        needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
+        before = fusion.uses.predecessors
+        needs = {leader[n] for m in members[number] for n in before[m]}
         late = [n for n in needs - {number} if place[n] >= place[number]]
         if late or any(
             a >= b for a, b in part.axis_orders | fusion_group_of(launch).axis_orders

@@ -108,18 +108,18 @@ class ProducerConsumerEdge(NamedTuple):
 
     Attributes:
       buffer: in which it is.
-      made: the `Store` of the first part, or its `Load` if both read it.
-      read: the `Load` of the second part.
+      store: the `Store` of the first part, or its `Load` if both read it.
+      load: the `Load` of the second part.
     """
 
     buffer: object
-    made: object
-    read: object
+    store: object
+    load: object
 
     @property
     def is_identity(self):
         """Whether the element is read where it was made."""
-        return self.made.place == self.read.place and not self.read.guards
+        return self.store.place == self.load.place and not self.load.guards
 
 
 def producer_consumer_edges(first, second):
@@ -205,7 +205,7 @@ def fuse_in_common_loops(first, second, links):
     The loops are those of the second part, or of the first if that goes along more
     indices; they are split, or more of them, where the other part needs that.
     """
-    plain = [link.is_identity and all(link.made.place.strides) for link in links]
+    plain = [link.is_identity and all(link.store.place.strides) for link in links]
     if plain and all(plain) and first.sizes == second.sizes:
         return FusionCandidate(
             first, second, [x for x in links if x.buffer in first.made]
@@ -213,7 +213,7 @@ def fuse_in_common_loops(first, second, links):
     pair, turn = (first, second), 1
     if math.prod(first.sizes) > math.prod(second.sizes):
         pair, turn = (second, first), -1
-    told = [(x.made.place, x.read.place)[::turn] for x in links if not x.read.guards]
+    told = [(x.store.place, x.load.place)[::turn] for x in links if not x.load.guards]
     found = align_loops(*pair, told)
     if found is None:
         return None
@@ -232,19 +232,19 @@ def fusion_pair(producer, consumer):
 
 def objections(first, second, both, target):
     """Return what speaks against one kernel of two parts: a list of texts."""
-    sizes, ops = both.first.sizes, first.ops + second.ops
+    sizes, ops = both.producer.sizes, first.ops + second.ops
     made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
     row = extent_product(
-        sizes, set().union(*both.first.folding(both.first.made).values())
+        sizes, set().union(*both.producer.folding(both.producer.made).values())
     )
-    near = both.near(target)
+    near = both.cache_elements(target)
     checks = {
         f"{made} and {read} indices, and {loops} in common": not made == read == loops,
         f"{row} numbers walked again, {near} stay near": row > near,
-        f"{ops} operations, wide is {target.wide}": ops > target.wide,
+        f"{ops} operations, at most {target.max_fused_ops}": ops > target.max_fused_ops,
     }
     for link in both.edges:
-        places = f"made at {link.made.place}, read at {link.read.place}"
+        places = f"made at {link.store.place}, read at {link.load.place}"
         checks[places] = not link.is_identity
     for outer, inner in both.axis_orders:
         checks[f"loop {outer} should be outside of loop {inner}"] = outer >= inner
@@ -261,7 +261,7 @@ def substitute_producer(producer, consumer, wanted, target):
         return None
     first, second, both = found
     refused = objections(first, second, both, target)
-    return None if refused else fused_launch(both.part(), wanted)
+    return None if refused else fused_launch(both.as_group(), wanted)
 
 
 def fuse_greedily(program, target=None):

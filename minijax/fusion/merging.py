@@ -226,7 +226,7 @@ class FusedKernelBuilder(NodeBuilder):
 
     Args:
       sizes: of the loops.
-      cheap: from buffers of other launches whose elements are made here, and not
+      recomputed: from buffers of other launches whose elements are made here, and not
         loaded, to the `FusedKernelBuilder` of the launch.
 
     Attributes:
@@ -242,8 +242,9 @@ class FusedKernelBuilder(NodeBuilder):
       instances: what was made at other indices than its own.
     """
 
-    def __init__(self, sizes, cheap=None):
-        self.sizes, self.cheap, self.nodes, self.ops = sizes, cheap or {}, [], 0
+    def __init__(self, sizes, recomputed=None):
+        self.sizes, self.recomputed = sizes, recomputed or {}
+        self.nodes, self.ops = [], 0
         self.sources, self.made, self.names, self.folded = {}, {}, {}, {}
         self.fold_axes = frozenset()
         self.known, self.parameters, self.instances = {}, {}, {}
@@ -390,7 +391,7 @@ def element(k, buffer, node, maps, guards):
         guards = _open(k, [*own, *guards])
         if guards is None:
             return k.constant(other, compute_dtype(like.dtype))
-    maker = k if buffer in k.made else k.cheap.get(buffer)
+    maker = k if buffer in k.made else k.recomputed.get(buffer)
     for store in maker.made[buffer] if maker else ():
         if is_bitcastable(store.parameter.dtype, like.dtype):
             x = instance(k, maker, store, place, guards)
@@ -424,17 +425,17 @@ def instance(k, maker, store, place, guards):
     return k.instances[key]
 
 
-def fused_launch(part, wanted, cheap=None):
+def fused_launch(part, wanted, recomputed=None):
     """Return the launch of a kernel that has grown.
 
     Args:
       part: the `FusedKernelBuilder`.
       wanted: the buffers that have to be stored.
-      cheap: as in a `FusedKernelBuilder`.
+      recomputed: as in a `FusedKernelBuilder`.
     """
     k = part
-    if cheap or not part.known:
-        k = FusedKernelBuilder(part.sizes, cheap).take(part)
+    if recomputed or not part.known:
+        k = FusedKernelBuilder(part.sizes, recomputed).take(part)
     parameters, outs = {**k.parameters}, {}
     for buffer in [buffer for buffer in k.made if buffer in wanted]:
         for like, place, node, _ in k.made[buffer]:
@@ -606,7 +607,7 @@ class FusionCandidate:
     """Two parts in the same loops, which may become one.
 
     Attributes:
-      first, second: the parts.
+      producer, consumer: the parts.
       links: what the first one hands over to the second, a list of `Link`.
       folds: of what the first part folds and the second one reads, the axes that are
         folded, those of the place, and those along which the second part goes on.
@@ -614,7 +615,7 @@ class FusionCandidate:
     """
 
     def __init__(self, first, second, links=()):
-        self.first, self.second, self.edges, self.folds = first, second, links, []
+        self.producer, self.consumer, self.edges, self.folds = first, second, links, []
         self.axis_orders = first.axis_orders | second.axis_orders
         folding = first.folding(second.sources.values())
         if folding:
@@ -628,12 +629,12 @@ class FusionCandidate:
                         itertools.product(kept, after)
                     )
 
-    def near(self, target):
+    def cache_elements(self, target):
         """Return how many numbers as long as what is handed over stay near."""
-        itemsizes = [link.made.parameter.dtype.itemsize for link in self.edges]
-        return 8 * target.near // max([4, *itemsizes])
+        itemsizes = [link.store.parameter.dtype.itemsize for link in self.edges]
+        return 8 * target.cache_elements // max([4, *itemsizes])
 
-    def part(self, gone=()):
+    def as_group(self, gone=()):
         """Return the part of both, which is the first one grown if that was written.
 
         It is None if the first one makes an element at a place that cannot be told.
@@ -641,10 +642,11 @@ class FusionCandidate:
         Args:
           gone: buffers that need not be stored any more.
         """
-        first, apart = self.first, [x.buffer for x in self.edges if not x.is_identity]
+        first = self.producer
+        apart = [x.buffer for x in self.edges if not x.is_identity]
         if apart or not first.known:
             first = FusionGroup(first.sizes).take(first)
-        both = first.take(self.second)
+        both = first.take(self.consumer)
         if not {*apart}.isdisjoint(both.sources.values()):
             return None
         both.axis_orders = self.axis_orders
@@ -654,4 +656,4 @@ class FusionCandidate:
 
 def fused_group(first, second):
     """Return the part of two that are in the same loops."""
-    return FusionCandidate(first, second).part()
+    return FusionCandidate(first, second).as_group()

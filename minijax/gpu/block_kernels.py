@@ -55,8 +55,8 @@ from minijax.memory.buffer_assignment import captured_buffers
 
 # Loops that one block of threads does in one launch.
 
-SHARED_MEMORY_BYTES = 2**15  # bytes for the state of a loop, and what a turn computes
-MAX_ITERATION_ELEMENTS = 2**16  # indices of kernels in a turn
+SHARED_MEMORY_BYTES = 2**15  # bytes for the state of a loop and for what it computes
+MAX_ITERATION_ELEMENTS = 2**16  # indices of kernels in an iteration
 
 
 def fits_block(step):
@@ -247,7 +247,7 @@ def render_test(f, tests, states):
 
 
 def render_rows(f):
-    """Write where the rows of a turn are: those that it reads, and those it writes."""
+    """Write where the rows of an iteration are, those it reads and those it writes."""
     step, count = f.step, len(f.step.init)
     if not isinstance(step, ScanStep):
         return

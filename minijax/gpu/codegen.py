@@ -228,7 +228,7 @@ def default_launch(kernel):
 
 
 def is_reorderable(kernel):
-    """Return whether the turns of its inner loops may be done in any order."""
+    """Return whether the iterations of its inner loops may be done in any order."""
     runs = any(node.op == "running" for node in kernel.nodes)
     pairs = [(store, axis) for store in kernel.stores for axis in store.axes]
     return not runs and all(stores_never_alias(kernel, *pair) for pair in pairs)

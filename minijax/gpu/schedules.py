@@ -500,7 +500,7 @@ launch_renderers[ScanShape] = render_scans
 
 
 def render_scan_loop(f, loop):
-    """Write a loop in which each thread of a team has one index at each turn."""
+    """Write a loop in which each thread of a team has one index at each iteration."""
     axis, size, names = AXIS_NAMES[loop.axis], f.kernel.sizes[loop.axis], f.names
     f.names, f.inside = dict(names), True
     with f.block(f"for ({f.index} base = 0; base < {size}; base += {f.launch.team})"):
@@ -516,7 +516,7 @@ def render_scan_loop(f, loop):
 
 
 def render_running(f, fold):
-    """Write the running totals of what the threads of a team have at this turn."""
+    """Write the running totals of what the threads of a team have at this iteration."""
     carry, kind, x = f.names[fold], c_type(fold.dtype), f.name("v")
     f.line(f"{kind} {x} = {f.names[fold.args[0]]};")
     with f.block(f"for (int d = 1; d < {WARP_SIZE}; d *= 2)"):
@@ -533,7 +533,7 @@ def render_running(f, fold):
 
 
 def render_warps(f, fold, carry, x):
-    """Write how the totals of warps, and of turns before, enter those of a warp."""
+    """Write how totals of warps, and of earlier iterations, enter those of a warp."""
     kind, shared, before = c_type(fold.dtype), f.name("shared"), f.name("v")
     count = f.launch.team // WARP_SIZE
     f.line(f"__shared__ {kind} {shared}[{count}];")

@@ -13,6 +13,7 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 import copy
 import operator
 import os
+import time
 from contextlib import nullcontext
 from itertools import repeat
 from typing import NamedTuple
@@ -37,6 +38,7 @@ from minijax.diagnostics.tracebacks import source_line_readers
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, TraceProvenance, eval_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook, ShapeDtypeStruct, struct_of
+from minijax.monitoring import record_event_duration_secs
 from minijax.pytrees.argument_checks import is_ref, refs_in
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import PyTreeDef, tree_map
@@ -538,6 +540,7 @@ def run_program(closed, args, backend=None, name="program", placement=None):
     return compile_cached(closed, backend, name, placement=placement)(*args)
 
 
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _executables = weakref_cache()
 
 
@@ -563,7 +566,10 @@ def compile_cached(closed, backend=None, name="program", donated=(), placement=N
         if (value := once.values.get(key)) is None:
             program = dce_for_compilation(canonicalization_hook.value(closed))
             program = _with_consts_on(program, device)
+            start = time.perf_counter()
             value = backends[backend](program, name, **options)
+            taken = time.perf_counter() - start
+            record_event_duration_secs(COMPILE_EVENT, taken, fun_name=name)
             if hasattr(value, "placement"):
                 value.placement = placement
             once.insert(key, value)

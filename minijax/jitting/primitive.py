@@ -5,7 +5,7 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 
 # Made from chapters/12_jit.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/12_jit_rest.md: _write, _impl, _split (08c24235).
+# Amended in chapters/12_jit_rest.md: _write, _impl, _partial_eval (232ea8e4).
 # Amended in chapters/36_replicas_rest.md: _impl (d176233b).
 
 from minijax.arrays.array import shape_rules
@@ -134,18 +134,18 @@ def _per_operand(params, choose):
     return rest | {"donated_invars": donated} if any(donated) else rest
 
 
-def _split(split, primitive, args, on_tape, params):
-    parts = partial_eval_jaxpr(params["jaxpr"], tuple(on_tape))
+def _partial_eval(trace, primitive, args, in_unknown, params):
+    parts = partial_eval_jaxpr(params["jaxpr"], tuple(in_unknown))
     params = _per_operand(params, lambda given: ())
-    known_args, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+    known_args, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
     residuals = parts.residuals(known_args, known_outs)
-    with set_current_trace(split.tape):
-        operands = [*parts.unknown.consts, *residuals, *tape_args]
+    with set_current_trace(trace.tape):
+        operands = [*parts.unknown.consts, *residuals, *unknown_args]
         unknown = convert_constvars_closed(parts.unknown)
-        tape_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
-    return parts.results(known_outs, tape_outs)
+        unknown_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
+    return parts.results(known_outs, unknown_outs)
 
 
 dce_rules.supersede(jit_p, dce_rules[jit_p], dce_call_rule(_per_operand))
@@ -159,4 +159,4 @@ transpose_rules.supersede(
 )
 
 
-partial_eval_rules[jit_p] = _split
+partial_eval_rules[jit_p] = _partial_eval

@@ -1,6 +1,7 @@
 """Writing kernels: strided views, the builder, unroll and jam.
 
-And which turns may be done so, or as vectors with masks, and which marks go together.
+And which loops may be unrolled so, or be vectors with masks, and which marks go
+together.
 
 Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1972).
 """
@@ -48,15 +49,15 @@ from minijax.kernels.loop_nests import (
     op_node,
 )
 
-# Unroll and jam: the turns of a loop side by side, in the loops inside of it.
+# Unroll and jam: the iterations of a loop side by side, in the loops inside of it.
 
-# From types of steps with others inside to functions that return them for all turns
+# From types of steps with others inside to functions that repeat them for iterations
 # of a loop, side by side (below).
 unroll_and_jam_rules: dict = Registry()
 
 
 def check_loop_annotations(walk, loop):
-    """Check that the marks of a loop say one way to do its turns."""
+    """Check that the marks of a loop say one way to do its iterations."""
     counts = loop.lanes, loop.together, loop.strip, loop.team
     walk.require(min(counts) >= 0, loop, "it has less than nothing at once")
     ways = loop.lanes, loop.strip, loop.together or loop.unrolled
@@ -67,7 +68,7 @@ def check_loop_annotations(walk, loop):
 
 
 def has_jammed_loop(step):
-    """Return whether there are turns of a step side by side."""
+    """Return whether iterations of a step are written side by side."""
     return type(step) in unroll_and_jam_rules or isinstance(
         step, Node | Store | FoldInit | FoldCombine
     )
@@ -90,18 +91,18 @@ def _fits_mask(step, axis):
 
 
 class UnrolledIteration:
-    """A turn of a loop: its index is a number ahead of another one's.
+    """An iteration of a loop: its index is a number ahead of another one's.
 
     Attributes:
       axis, ahead: of the loop, and the number.
-      copies: from nodes that vary over the axis to theirs of this turn.
+      copies: from nodes that vary over the axis to theirs of this iteration.
     """
 
     def __init__(self, axis, ahead):
         self.axis, self.ahead, self.copies = axis, ahead, {}
 
     def node(self, node):
-        """Return what a node is in this turn."""
+        """Return what a node is in this iteration."""
         if not self.ahead or self.axis not in node.level:
             return node
         if node not in self.copies:
@@ -120,12 +121,12 @@ class UnrolledIteration:
         return dataclasses.replace(node, args=args, detail=detail)
 
     def place(self, place):
-        """Return where an element is in this turn."""
+        """Return where an element is in this iteration."""
         further = self.ahead * place.strides[self.axis]
         return place._replace(offset=place.offset + further)
 
     def steps(self, step):
-        """Return the steps of this turn in the place of one that is no loop."""
+        """Return the steps of this iteration in the place of one that is no loop."""
         if isinstance(step, Node):
             copy = self.node(step)
             return [*copy.args, copy] if step in copy.args else [copy]
@@ -135,19 +136,21 @@ class UnrolledIteration:
         return [step._replace(fold=self.node(step.fold))]
 
 
-def unroll_and_jam(steps, turns):
-    """Return steps that do each of some steps for all turns, before the next one."""
-    made = [unroll_and_jam_rules.get(type(step), _each)(step, turns) for step in steps]
+def unroll_and_jam(steps, iterations):
+    """Return steps that do each step for all iterations before the next step."""
+    rules = [unroll_and_jam_rules.get(type(step), _each) for step in steps]
+    made = [rule(step, iterations) for rule, step in zip(rules, steps)]
     return [step for some in made for step in some]
 
 
-def _each(step, turns):
-    return dict.fromkeys(new for turn in turns for new in turn.steps(step))
+def _each(step, iterations):
+    return dict.fromkeys(new for each in iterations for new in each.steps(step))
 
 
-def _loop(loop, turns):
-    folds = dict.fromkeys(turn.node(fold) for fold in loop.folds for turn in turns)
-    return [loop._replace(body=unroll_and_jam(loop.body, turns), folds=tuple(folds))]
+def _loop(loop, iterations):
+    folds = dict.fromkeys(each.node(fold) for fold in loop.folds for each in iterations)
+    body = unroll_and_jam(loop.body, iterations)
+    return [loop._replace(body=body, folds=tuple(folds))]
 
 
 unroll_and_jam_rules[Loop] = _loop

@@ -365,10 +365,10 @@ def _visit_loop(walk, loop):
     size, wide = walk.kernel.sizes[loop.axis], [o for o in walk.loops if o.lanes]
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
-    turns = (loop.parallel or loop.together) and loop.folds
-    walk.require(not turns, loop, "its turns depend on others")
-    turns = loop.lanes and any(map(is_scan, loop.folds))
-    walk.require(not turns, loop, "a fold that runs along it has no lanes")
+    depends = (loop.parallel or loop.together) and loop.folds
+    walk.require(not depends, loop, "its iterations depend on others")
+    depends = loop.lanes and any(map(is_scan, loop.folds))
+    walk.require(not depends, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}
     own = {*loop.folds} - carried
     walk.entered -= own

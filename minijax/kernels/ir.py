@@ -397,12 +397,12 @@ class Loop(NamedTuple):
       body: steps.
       folds: those whose running values go through the loop.
       lanes: for how many indices at once the body is done; 0 for one after the other.
-      unrolled: whether the turns stand in the text one after the other.
-      blocked: whether sums over many turns are made in blocks.
-      parallel: whether the function does some of the turns only, as its caller says.
-      together: how many turns are done side by side; 0 for one after the other.
-      team: how many threads of a GPU share the turns; 0 for one that does them all.
-      strip: of how many indices a turn takes care; its body is loops along the axis,
+      unrolled: whether the iterations stand in the text one after the other.
+      blocked: whether sums over many iterations are made in blocks.
+      parallel: whether the function does some iterations only, as its caller says.
+      together: how many iterations are done at once; 0 for one after the other.
+      team: how many threads of a GPU share the iterations; 0 for one that does all.
+      strip: how many indices an iteration takes care of; its body is loops on the axis,
         one after the other, which go through these. 0 for one index, as usual.
       masked: whether each vector has a mask; if not, a short last one has its own body.
     """

@@ -763,7 +763,7 @@ def axes_folded_first(x, axes):
 
     They are the last of the axes in memory, and an axis that is kept lies between them
     and others that are folded. In one nest the loop over that axis would be outside,
-    and each of its turns would visit every part of the memory for one row.
+    and each of its iterations would visit every part of the memory for one row.
     """
     places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
     apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]

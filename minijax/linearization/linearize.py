@@ -26,13 +26,13 @@ from minijax.pytrees.argument_checks import zeros_of_tangent
 from minijax.pytrees.tree_operations import Partial
 
 
-def default_partial_eval(split, primitive, args, on_tape, params):
+def default_partial_eval(trace, primitive, args, in_unknown, params):
     """Leave an operation to the tape, all of it."""
-    with set_current_trace(split.tape):
+    with set_current_trace(trace.tape):
         return primitive.bind(*args, **params)
 
 
-# ``rule(split, primitive, args, on_tape, params)`` does what can be done now of it.
+# ``rule(trace, primitive, args, in_unknown, params)`` does now what can be done now.
 partial_eval_rules: RuleTable = RuleTable("split", default=default_partial_eval)
 
 
@@ -54,14 +54,14 @@ class PartialEvalTrace(Trace):
     def __init__(self, parent, tape):
         self.parent, self.tape = parent, tape
 
-    def on_tape(self, x):
-        """Whether `x` is a value that only the tape will know."""
+    def is_unknown(self, x):
+        """Whether `x` is unknown now: a tracer of this tape."""
         return isinstance(x, JaxprTracer) and x._trace is self.tape
 
     def process_primitive(self, primitive, args, params):
-        on_tape = [self.on_tape(arg) for arg in args]
-        if any(on_tape):
-            return partial_eval_rules[primitive](self, primitive, args, on_tape, params)
+        unknown = [self.is_unknown(arg) for arg in args]
+        if any(unknown):
+            return partial_eval_rules[primitive](self, primitive, args, unknown, params)
         with set_current_trace(self.parent):
             return primitive.bind(*args, **params)
 
@@ -69,8 +69,8 @@ class PartialEvalTrace(Trace):
 class LinearizeTrace(JVPTrace):
     """Forward mode over a `PartialEvalTrace`: only what is on its tape moves."""
 
-    def pack(self, primal, tangent):
-        return super().pack(primal, tangent if self.parent.on_tape(tangent) else None)
+    def pack(self, primal, rate):
+        return super().pack(primal, rate if self.parent.is_unknown(rate) else None)
 
 
 def linearize_flat(f, primals, num_outs=None):
@@ -90,10 +90,10 @@ def linearize_flat(f, primals, num_outs=None):
     parent = current_trace()
     with trace_scope(JaxprTrace(parent)) as tape:
         directions = [_direction(tape, typeof(primal)) for primal in primals]
-        split = PartialEvalTrace(parent, tape)
-        outs, slopes = jvp_flat_fun(f, primals, directions, LinearizeTrace(split))
+        trace = PartialEvalTrace(parent, tape)
+        outs, slopes = jvp_flat_fun(f, primals, directions, LinearizeTrace(trace))
         count = len(outs) if num_outs is None else num_outs()
-        if any(map(split.on_tape, outs[:count])):
+        if any(map(trace.is_unknown, outs[:count])):
             raise ValueError(UNKNOWN_RESULT)
         jaxpr, consts = tape.to_jaxpr(list(map(_dense, outs[:count], slopes)))
     return outs, jaxpr, consts

@@ -1,7 +1,7 @@
 """Kernels as functions of LLVM: any nest; a backend that runs them step by step.
 
-A loop of a nest may be written turn by turn, with vectors, or in blocks; which it is
-to be stands in its marks (`minijax.kernels.loop_nests.Loop`).
+A loop of a nest may be written one iteration at a time, with vectors, or in blocks;
+which it is stands in its marks (`minijax.kernels.loop_nests.Loop`).
 """
 
 # Made from chapters/18_llvm.md by `make chapter`;
@@ -88,7 +88,7 @@ class KernelEmitter(ElementEmitter):
         return (
             name
             if self.lanes_of(node)
-            else self.wide(llvm_type(node.dtype), name, lanes)
+            else self.splat(llvm_type(node.dtype), name, lanes)
         )
 
 
@@ -148,7 +148,7 @@ def emit_loop(f, loop):
     for each in new:
         f.open[each] = spread[each] or f.lanes_of(each.args[0])
         f.running[each] = fold_init_values(each, f.open[each])
-    emit_turns(f, loop)
+    emit_loop_iterations(f, loop)
     ends = {each: (f.running.pop(each), f.open.pop(each)) for each in new}
     f.names |= {each: ends[each][0][-1] for each in new if not spread[each]}
     for alike in packable_folds([each for each in new if spread[each]], ends):
@@ -165,7 +165,7 @@ def emit_fold_loop(f, folds, first, step, count, body):
 
     kinds = [kind for each in folds for kind in fold_value_types(each, f.open[each])]
     carried = list(zip(kinds, accumulators(f, folds)))
-    set_accumulators(f, folds, f.turns(first, step, count, carried, inside))
+    set_accumulators(f, folds, f.counted_loop(first, step, count, carried, inside))
 
 
 def is_library(node):
@@ -192,8 +192,8 @@ def spread_lanes(loop, fold):
     return spread_lanes(further[0], fold) if further else 0
 
 
-def emit_turns(f, loop):
-    """Write the turns of a loop, of scalars or of vectors."""
+def emit_loop_iterations(f, loop):
+    """Write the iterations of a loop, of scalars or of vectors."""
     if loop.lanes:
         write = functools.partial(emit_iterations, f, loop)
         return f.vectors(loop.axis, loop.lanes, write, loop.masked)
@@ -217,8 +217,8 @@ def emit_together(f, loop, size):
     for first, number, count in split_extent(size, loop.together):
         some = [UnrolledIteration(loop.axis, ahead) for ahead in range(number)]
         body = unroll_and_jam(loop.body, some)
-        for turn in some:
-            f.products |= {turn.copies[x] for x in f.products & turn.copies.keys()}
+        for each in some:
+            f.products |= {each.copies[x] for x in f.products & each.copies.keys()}
         emit_iterations(
             f, loop._replace(body=body, unrolled=False), first, number, count
         )
@@ -242,9 +242,9 @@ def emit_iterations(f, loop, first, step, count):
 
 
 def emit_part(f, first, step, count, body):
-    """Write those turns of a loop whose indices are from ``%lo`` to below ``%hi``."""
+    """Write the iterations of a loop whose index is from ``%lo`` to below ``%hi``."""
 
-    def turn(index, _):
+    def iteration(index, _):
         body(index)
         return []
 
@@ -253,7 +253,7 @@ def emit_part(f, first, step, count, body):
         below = f.emit(f"icmp ult i64 %hi, {end}", "b")
         limit = f.emit(f"select i1 {below}, i64 %hi, i64 {end}", "b")
         some = f.emit(f"icmp ult i64 %lo, {limit}", "b")
-        f.if_then(some, lambda: f.loop(limit, [], turn, "%lo", step))
+        f.if_then(some, lambda: f.loop(limit, [], iteration, "%lo", step))
     elif count:
         mine = f.emit(f"icmp ugt i64 %hi, {first}", "b")
         f.if_then(mine, lambda: body(first))
@@ -272,13 +272,13 @@ PAIRWISE_BLOCK = 128  # turns of a loop whose sums are made in blocks
 
 
 def is_inexact_fold(fold):
-    """Return whether each turn of a fold loses digits, and blocks lose fewer."""
+    """Return whether each iteration of a fold loses digits, and blocks lose fewer."""
     rounded = fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
     return rounded and not is_scan(fold)
 
 
 def pairwise_block_size(folds, count):
-    """Return how many turns of a loop make a block; all of them, if nothing is lost."""
+    """Return how many iterations of a loop make a block; all, if nothing is lost."""
     many = count >= PAIRWISE_BLOCK and any(map(is_inexact_fold, folds))
     return max(PAIRWISE_BLOCK // 4, math.isqrt(count)) if many else count
 
@@ -290,8 +290,8 @@ def emit_blocks(f, folds, first, step, count, body):
         return emit_fold_loop(f, folds, first, step, count, body)
 
     def block(start):
-        turns = 0, step, length, lambda index: body(f.sum(start, index))
-        with_fresh_accumulators(f, folds, lambda: emit_fold_loop(f, folds, *turns))
+        trip = 0, step, length, lambda index: body(f.sum(start, index))
+        with_fresh_accumulators(f, folds, lambda: emit_fold_loop(f, folds, *trip))
 
     blocks, rest = divmod(count, length)
     emit_fold_loop(f, folds, first, step * length, blocks, block)
@@ -346,7 +346,7 @@ def module_ir(functions):
 
 
 def emit_llvm(kernels):
-    """Return the text of a module with a function for each kernel, turn by turn.
+    """Return the text of a module with a function for each kernel, one index at a time.
 
     Args:
       kernels: from names of functions to kernels. A function takes the addresses of

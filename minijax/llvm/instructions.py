@@ -464,7 +464,7 @@ class FunctionBuilder:
         text = f"call {result} @{name}({operands}){how}"
         return self.line(text) if result == "void" else self.emit(text)
 
-    def wide(self, kind, name, lanes):
+    def splat(self, kind, name, lanes):
         """Return a scalar as a vector, made where the scalar is known."""
         if not lanes or not name.startswith("%"):
             return splat(kind, name, lanes)
@@ -473,7 +473,7 @@ class FunctionBuilder:
         every = f"shufflevector {vector} {{}}, {vector} undef, {zeros}"
         return self.cached_instructions((first, lanes), self.depths[name], first, every)
 
-    def choose(self, which, x, y, kind="i64", lanes=0):
+    def select(self, which, x, y, kind="i64", lanes=0):
         """Write the choice of one of two values, in each of so many lanes."""
         bools, kind = vector_type("i1", lanes), vector_type(kind, lanes)
         return self.emit(f"select {bools} {which}, {kind} {x}, {kind} {y}")
@@ -527,13 +527,13 @@ class FunctionBuilder:
         where = self.cast(kind, address, vector)
         return f"{pointer_type(vector)} {where}, align {type_bytes(kind)}"
 
-    def turns(self, first, step, count, carried, body):
+    def counted_loop(self, first, step, count, carried, body):
         """Write a loop; return the names of its last values.
 
         Args:
           first: the first index, an int; the others follow by `step`.
           step: an int.
-          count: how many turns there are; none and one make no loop.
+          count: how many iterations there are; none and one make no loop.
           carried: pairs of LLVM's type and the first value.
           body: a function that writes the body; it is given the index, an int or a
             name, and the names of the carried values, and returns those of the next.
@@ -544,11 +544,11 @@ class FunctionBuilder:
         return self.loop(first + step * count, carried, body, first, step)
 
     def loop(self, limit, carried, body, first=0, step=1):
-        """Write a loop of one turn at least; return the names of its last values.
+        """Write a loop of one iteration at least; return the names of its last values.
 
         Args:
           limit: an int or a name; the index is below it.
-          carried, body, first, step: as for `turns`; the index is a name.
+          carried, body, first, step: as for `counted_loop`; the index is a name.
         """
         number = self.count = self.count + 1
         index, names = f"%i{number}", [self.name("c") for _ in carried]

@@ -35,14 +35,14 @@ class Target(NamedTuple):
       registers: how many registers for vectors it has.
       caches: the bytes of its caches, the nearest first.
       threads: how many of them run at once.
-      launch: the cost of starting a kernel.
-      byte: the cost of a byte that goes to memory or comes from it.
+      launch_cost: the cost of starting a kernel.
+      byte_cost: the cost of a byte that goes to memory or comes from it.
       cache_byte_cost: the cost of a byte that comes from a cache.
-      function: the cost of an elementary function.
-      near: how many numbers of 64 bits stay near the processor between two sweeps.
-      small: how few numbers have no direction in which they lie.
-      again: the most that an element may cost to be computed again in another sweep.
-      wide: how many operations a kernel should have at most.
+      function_cost: the cost of an elementary function.
+      cache_elements: how many numbers of 64 bits stay near between two sweeps.
+      broadcast_elements: how few numbers have no direction in which they lie.
+      recompute_cost: the most that an element may cost to be computed again.
+      max_fused_ops: how many operations a kernel should have at most.
       bandwidth: how many bytes a thread moves in a nanosecond.
     """
 
@@ -53,14 +53,14 @@ class Target(NamedTuple):
     registers: int = 16
     caches: tuple = (2**15, 2**19, 2**23)
     threads: int = 1
-    launch: int = 1000
-    byte: float = 2
+    launch_cost: int = 1000
+    byte_cost: float = 2
     cache_byte_cost: float = 0.25
-    function: int = 20
-    near: int = 2**14
-    small: int = 2**10
-    again: int = 250
-    wide: int = 150
+    function_cost: int = 20
+    cache_elements: int = 2**14
+    broadcast_elements: int = 2**10
+    recompute_cost: int = 250
+    max_fused_ops: int = 150
     bandwidth: float = 40
 
     @property
@@ -83,11 +83,11 @@ class Target(NamedTuple):
     def price(self, op):
         """Return the cost of a scalar operation, by its name in `scalar_ops`."""
         kind = scalar_ops[op].cost if op in scalar_ops else "flops"
-        return self.function if kind == "transcendentals" else int(kind == "flops")
+        return self.function_cost if kind == "transcendentals" else int(kind == "flops")
 
     def work(self, counts):
         """Return the cost of counts of operations, a dictionary, as of `operations`."""
-        elementary = self.function * counts.get("transcendentals", 0)
+        elementary = self.function_cost * counts.get("transcendentals", 0)
         return counts.get("flops", 0) + elementary
 
 
@@ -102,7 +102,7 @@ TARGETS = {
     "aarch64": Target(_LINUX("aarch64"), "generic", "", 16, registers=32),
     "gpu": Target(
         "none", "made-up", "", 128, registers=255, caches=(2**17, 2**25),
-        threads=2**14, launch=10**6, byte=40, function=4, bandwidth=1000,
+        threads=2**14, launch_cost=10**6, byte_cost=40, function_cost=4, bandwidth=1000,
     ),
 }  # fmt: skip
 FORCED_TARGETS = ("plain", "avx2", "avx512")  # what the switch ``minijax_cpu`` may name

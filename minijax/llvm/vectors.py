@@ -104,7 +104,7 @@ class ElementEmitter(FunctionBuilder):
 
     def first(self, count):
         """Write the mask of the first lanes, so many; return its name."""
-        limit, depth = self.wide("i32", count, self.lanes), self.depths.get(count, 0)
+        limit, depth = self.splat("i32", count, self.lanes), self.depths.get(count, 0)
         text = (
             f"icmp ult <{self.lanes} x i32> {step_vector('i32', self.lanes)}, {limit}"
         )
@@ -211,9 +211,9 @@ class ElementEmitter(FunctionBuilder):
         Args:
           axis: the axis.
           lanes: how many numbers a vector holds.
-          write: a function that writes turns; it is given the first index, the step,
-            and how many turns there are.
-          masked: whether the one that is not full is a turn of the loop as well, in
+          write: a function that writes iterations; it gets the first index, the step,
+            and how many iterations there are.
+          masked: whether the one that is not full is in the loop as well, in
             which each vector has a mask.
         """
         size = self.extent(axis)
@@ -242,7 +242,7 @@ class ElementEmitter(FunctionBuilder):
         """Write in which lanes a number is at least 0 and below a limit."""
         kind = vector_type("i64", self.lanes)
         ahead = step_vector("i64", self.lanes, stride)
-        first = self.wide("i64", number, self.lanes)
+        first = self.splat("i64", number, self.lanes)
         numbers = self.emit(f"add {kind} {first}, {ahead}")
         limits = splat("i64", str(limit), self.lanes)
         return self.emit(f"icmp ult {kind} {numbers}, {limits}", "m")
@@ -311,16 +311,16 @@ def emit_load(f, parameter, place, guards, other, terms=(), args=()):
     scalar, mask = emit_limits_hold(f, args, terms, *f.inside(guards))
     numbers, ahead = emit_indirect_terms(f, args, terms)
     if f.along(place) or ahead:
-        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
+        chosen = f.masked(mask, scalar and f.splat("i1", scalar, lanes))
         x = emit_vector_load(
             f, parameter, place, f.masked(chosen, f.living()), numbers, ahead
         )
     else:
         x = read_one(f, parameter, f.address(parameter, place, numbers), scalar, mask)
-        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = f.wide(llvm_memory_type(parameter.dtype), x, lanes)
+        chosen = f.masked(mask, scalar and f.splat("i1", scalar, lanes))
+        x = f.splat(llvm_memory_type(parameter.dtype), x, lanes)
     x = emit_widen(f, parameter.dtype, x, lanes)
-    return f.choose(chosen, x, other, kind, lanes) if chosen else x
+    return f.select(chosen, x, other, kind, lanes) if chosen else x
 
 
 def emit_limits_hold(f, numbers, terms, scalar=None, mask=None):
@@ -410,7 +410,7 @@ def address_if(f, parameter, condition, address):
     if not condition:
         return address
     kind = pointer_type(llvm_memory_type(parameter.dtype))
-    return f.choose(condition, address, f"%{parameter.name}", kind)
+    return f.select(condition, address, f"%{parameter.name}", kind)
 
 
 def emit_gather(f, kind, start, parameter, stride, mask, ahead=None):
@@ -548,7 +548,7 @@ def emit_each(f, store):
     scalar, mask = emit_limits_hold(f, update.at, update.terms)
     numbers, ahead = emit_indirect_terms(f, update.at, update.terms)
     start, x = f.address(parameter, place, numbers), f.operand(node, f.lanes)
-    mask = mask and f.masked(mask, scalar and f.wide("i1", scalar, f.lanes))
+    mask = mask and f.masked(mask, scalar and f.splat("i1", scalar, f.lanes))
 
     def write(lane):
         here = lane_address(f, kind, start, f.along(place), ahead, lane)
@@ -656,7 +656,7 @@ def emit_index(f, axis):
     if not f.lanes or axis != f.axis:
         return index
     ahead = f"add <{f.lanes} x i64> {{}}, {step_vector('i64', f.lanes)}"
-    return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
+    return f.emit(ahead.format(f.splat("i64", index, f.lanes)), "i")
 
 
 def emit_combination(f, fold):
@@ -666,13 +666,13 @@ def emit_combination(f, fold):
     if places_too(fold):
         [axis] = fold.detail.axes
         place = emit_index(f, axis)
-        new.append(place if axis == f.axis else f.wide("i64", place, lanes))
+        new.append(place if axis == f.axis else f.splat("i64", place, lanes))
     result = emit_fold_combination(f, fold, old, new, lanes)
     mask = f.living() if fold.detail.axes.count(f.axis) else None
     if not mask:
         return result
     values = zip(fold_value_types(fold, 0), result, old)
-    return [f.choose(mask, x, before, kind, lanes) for kind, x, before in values]
+    return [f.select(mask, x, before, kind, lanes) for kind, x, before in values]
 
 
 def emit_fold_combination(f, fold, old, new, lanes, ties=False):

@@ -97,7 +97,7 @@ def emit_sums(f, tile):
         a, b, *sums = values
         y = [f.load(kind, f.at(kind, b, v * lanes), lanes) for v in range(tile.vectors)]
         x = [f.load(kind, f.at(kind, a, distance)) for distance in distances]
-        x = [f.wide(kind, number, lanes) for number in x]
+        x = [f.splat(kind, number, lanes) for number in x]
         factors = [(x[row], y[number]) for row, number in tile.places]
         terms = zip(factors, sums)
         sums = [multiply(f, tile.dtype, *pair, z, lanes) for pair, z in terms]
@@ -272,8 +272,8 @@ def emit_any_tile(f, tile):
     even = emit_compare(f, "eq", emit_int_op(f, "mul", fours, 4), "%rows")
     filled = emit_compare(f, "eq", emit_int_op(f, "mul", vectors, lanes), "%columns")
     whole = emit_and(f, even, filled)
-    c = f.choose(whole, "%c", "%apart", pointer_type(kind))
-    result = StridedMatrix(kind, c, f.choose(whole, "%c_row", tile.columns))
+    c = f.select(whole, "%c", "%apart", pointer_type(kind))
+    result = StridedMatrix(kind, c, f.select(whole, "%c_row", tile.columns))
     panels = (
         StridedMatrix(kind, "%a", "%a_row", "%a_column"),
         StridedMatrix(kind, "%b", "%b_row"),
@@ -285,7 +285,7 @@ def emit_any_tile(f, tile):
         f.if_then(
             emit_and(f, *fits), lambda part=part: emit_microkernel_call(f, part, call)
         )
-    rest = f.choose(whole, 0, "%rows")
+    rest = f.select(whole, 0, "%rows")
     emit_for(f, rest, lambda row: emit_row_back(f, row, tile))
 
 
@@ -313,7 +313,7 @@ def emit_row_back(f, row, tile):
 
 def emit_mask(f, count, lanes):
     """Write the mask of the first lanes, so many."""
-    limit = f.wide("i32", f.emit(f"trunc i64 {count} to i32"), lanes)
+    limit = f.splat("i32", f.emit(f"trunc i64 {count} to i32"), lanes)
     return f.emit(f"icmp ult <{lanes} x i32> {step_vector('i32', lanes)}, {limit}")
 
 
@@ -385,10 +385,10 @@ class PackedBlock(NamedTuple):
     def panel(self, f, start, count):
         """Write where the tiles read a panel; return the `StridedMatrix`."""
         stays, (here, packed) = self.stays(f, count), self.places(f, start)
-        address = f.choose(stays, here.address, packed.address, pointer_type(here.kind))
+        address = f.select(stays, here.address, packed.address, pointer_type(here.kind))
         pairs = zip(here[2:], packed[2:])
         return StridedMatrix(
-            here.kind, address, *[f.choose(stays, *pair) for pair in pairs]
+            here.kind, address, *[f.select(stays, *pair) for pair in pairs]
         )
 
 

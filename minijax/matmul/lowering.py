@@ -357,13 +357,13 @@ def emit_calls(f, step, starts, axis, call):
     if axis + 1 >= len(batch):
         return call(gemm_arguments(step, starts))
 
-    def turn(index, _):
+    def iteration(index, _):
         distances = [emit_int_op(f, "mul", index, x.strides[axis]) for x in views]
         inner = [f.at(kind, *pair) for pair in zip(starts, distances)]
         emit_calls(f, step, inner, axis + 1, call)
         return []
 
-    return f.loop(batch[axis], [], turn)
+    return f.loop(batch[axis], [], iteration)
 
 
 def gemm_arguments(step, starts):

@@ -59,13 +59,13 @@ def emit_ceil_div(f, size, unit):
 
 
 def emit_for(f, count, body):
-    """Write a loop that may have no turns; `body` is a function of the index."""
+    """Write a loop that may have no iterations; `body` is a function of the index."""
 
-    def turn(index, _):
+    def iteration(index, _):
         body(index)
         return []
 
-    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], turn))
+    f.if_then(emit_compare(f, "ne", count, 0), lambda: f.loop(count, [], iteration))
 
 
 def emit_even_blocks(f, size, limit, unit, body):
@@ -113,9 +113,9 @@ def emit_pack(f, kind, width, lanes):
     whole = emit_compare(f, "ge", "%count", width)
     close = emit_compare(f, "eq", "%row", 1)
     copied = emit_and(f, whole, close)
-    depth = f.choose(copied, "%depth", 0)
+    depth = f.select(copied, "%depth", 0)
     emit_for(f, depth, lambda i: emit_interleaved_copy(f, kind, i, width, lanes))
-    groups = f.choose(copied, 0, width // 4)
+    groups = f.select(copied, 0, width // 4)
     emit_for(
         f, groups, lambda i: emit_group(f, kind, emit_int_op(f, "mul", i, 4), width)
     )
@@ -138,7 +138,7 @@ def emit_group(f, kind, first, width):
     square = emit_and(
         f, emit_compare(f, "le", last, "%count"), emit_compare(f, "eq", "%column", 1)
     )
-    blocks = emit_int_op(f, "div", f.choose(square, "%depth", 0), 4)
+    blocks = emit_int_op(f, "div", f.select(square, "%depth", 0), 4)
     done = emit_int_op(f, "mul", blocks, 4)
 
     def singles(i):
@@ -153,16 +153,16 @@ def emit_group(f, kind, first, width):
         f.store(kind, "zeroinitializer", there, 4)
 
     emit_for(f, blocks, lambda i: emit_packed_4x4(f, kind, i, first, width))
-    emit_for(f, f.choose(some, emit_int_op(f, "sub", "%depth", done), 0), singles)
-    emit_for(f, f.choose(some, 0, "%depth"), zeros)
+    emit_for(f, f.select(some, emit_int_op(f, "sub", "%depth", done), 0), singles)
+    emit_for(f, f.select(some, 0, "%depth"), zeros)
 
 
 def emit_number(f, kind, row, column):
     """Write the load of one number; behind the last row it is a zero."""
     there = emit_compare(f, "lt", row, "%count")
-    start = f.at(kind, "%x", emit_int_op(f, "mul", f.choose(there, row, 0), "%row"))
+    start = f.at(kind, "%x", emit_int_op(f, "mul", f.select(there, row, 0), "%row"))
     x = f.load(kind, f.at(kind, start, emit_int_op(f, "mul", column, "%column")))
-    return f.choose(there, x, "0" if kind.startswith("i") else "0.0", kind)
+    return f.select(there, x, "0" if kind.startswith("i") else "0.0", kind)
 
 
 def emit_packed_4x4(f, kind, i, first, width):

@@ -173,7 +173,7 @@ def rebind_loop(sweep, eqn, programs, operands, outvars):
 
 
 def hoist_loop_invariants(sweep, eqn):
-    """A rule for loops: what is the same in each turn is computed before the first."""
+    """A rule for loops: what no iteration changes is computed before the first."""
     parts, in_vain = split_loop_operands(eqn, eqn.invars), eqn.primitive is while_p
     pairs = zip(loop_jaxprs(eqn), parts)
     moved = [moved_before(sweep, *pair, in_vain) for pair in pairs]

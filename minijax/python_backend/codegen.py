@@ -50,20 +50,20 @@ def last_uses(jaxpr):
     return dying[::-1]
 
 
-# Rules ``rule(writer, eqn, operands, results)`` write the lines of an equation.
+# Rules ``rule(emitter, eqn, operands, results)`` write the lines of an equation.
 python_rules: RuleTable = RuleTable("python")
 
 
-def write_equation(writer, eqn):
+def write_equation(emitter, eqn):
     """Write the lines of an equation, by the rule of its primitive."""
-    writer.on_behalf_of(eqn.source)
-    operands = [writer.read(atom) for atom in eqn.invars]
-    results = [writer.define(var) for var in eqn.outvars]
+    emitter.on_behalf_of(eqn.source)
+    operands = [emitter.read(atom) for atom in eqn.invars]
+    results = [emitter.define(var) for var in eqn.outvars]
     rule = python_rules.get(eqn.primitive, write_evaluation)
-    rule(writer, eqn, operands, results)
+    rule(emitter, eqn, operands, results)
 
 
-class PythonWriter(JaxprScope):
+class PythonEmitter(JaxprScope):
     """Writes programs into the body of a function of an `Emission`."""
 
     def __init__(self, emission):
@@ -112,11 +112,11 @@ class Emission:
         return self.functions[key]
 
     def _function(self, closed, name):
-        writer = PythonWriter(self)
-        writer.name(name)  # no variable may have it
-        inputs = [writer.name(self.letters[var]) for var in closed.invars]
-        writer.end(writer.inline(closed, inputs))
-        text, function, sources = writer.as_function(name, inputs)
+        emitter = PythonEmitter(self)
+        emitter.name(name)  # no variable may have it
+        inputs = [emitter.name(self.letters[var]) for var in closed.invars]
+        emitter.end(emitter.inline(closed, inputs))
+        text, function, sources = emitter.as_function(name, inputs)
         self.texts.append(text)
         self.sources.update(sources)
         return function
@@ -145,16 +145,16 @@ def expression_rule(spell):
     """Return the rule that writes one expression, or else calls the evaluation.
 
     Args:
-      spell: a function ``(writer, eqn, *operands)`` that returns the expression, or
+      spell: a function ``(emitter, eqn, *operands)`` that returns the expression, or
         None where there is no short one.
     """
 
-    def rule(writer, eqn, operands, results):
-        text = spell(writer, eqn, *operands)
+    def rule(emitter, eqn, operands, results):
+        text = spell(emitter, eqn, *operands)
         if text is None:
-            write_evaluation(writer, eqn, operands, results)
+            write_evaluation(emitter, eqn, operands, results)
         else:
-            writer.line(f"{results[0]} = {text}")
+            emitter.line(f"{results[0]} = {text}")
 
     return rule
 
@@ -162,7 +162,7 @@ def expression_rule(spell):
 def ufunc(name):
     """Return the rule of a primitive that is a universal function of NumPy."""
 
-    def spell(writer, eqn, *operands):
+    def spell(emitter, eqn, *operands):
         if preserves_dtypes(name, eqn):
             return f"np.{name}({', '.join(operand_texts(eqn, operands))})"
 
@@ -172,7 +172,7 @@ def ufunc(name):
 def infix(symbol, name):
     """Return the rule of a primitive that is a Python operator."""
 
-    def spell(writer, eqn, *operands):
+    def spell(emitter, eqn, *operands):
         if not preserves_dtypes(name, eqn):
             return None
         if eqn.invars[0].aval.dtype.kind == "c" and not eqn.outvars[0].aval.shape:
@@ -202,13 +202,13 @@ register_python_rules({primitive: ufunc(name) for primitive, name in UFUNCS.item
 def reduction(name):
     """Return the rule of a sum or product, which may need more bits on the way."""
 
-    def spell(writer, eqn, x):
+    def spell(emitter, eqn, x):
         dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
         enough = sum_accumulator_dtype(dtype)
         default = enough == dtype and dtype.kind in "fc"
-        said = "" if default else f", dtype={writer.dtype(enough)}"
+        said = "" if default else f", dtype={emitter.dtype(enough)}"
         text = f"np.{name}.reduce({x}, axis={axes}{said})"
-        return text if enough == dtype else f"{text}.astype({writer.dtype(dtype)})"
+        return text if enough == dtype else f"{text}.astype({emitter.dtype(dtype)})"
 
     return expression_rule(spell)
 
@@ -223,13 +223,13 @@ python_rules[lax.dot_general_p] = expression_rule(dot_general_text)
 # Primitives in Python: a program inside of a program, as a function that is called.
 
 
-def _call(writer, eqn, operands, results):
+def _call(emitter, eqn, operands, results):
     callee = callee_rules[eqn.primitive](eqn)
     hint = eqn.params.get("name", eqn.primitive.name)
-    inner = writer.emission.function(callee, hint)
-    name = writer.constant(inner, inner.__name__, "a function above")
+    inner = emitter.emission.function(callee, hint)
+    name = emitter.constant(inner, inner.__name__, "a function above")
     left = f"[{', '.join(results)}] = " if results else ""
-    writer.line(f"{left}{name}({', '.join(operands)})")
+    emitter.line(f"{left}{name}({', '.join(operands)})")
 
 
 for _calls in (jit_p, *CUSTOM_CALL_PRIMITIVES):

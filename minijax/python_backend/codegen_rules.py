@@ -46,7 +46,7 @@ PREFIX = {"neg": ("-", "negative"), "not": ("~", "invert")}
 def prefix(symbol, name):
     """Return the rule of a primitive that is an operator in front of its operand."""
 
-    def spell(writer, eqn, x):
+    def spell(emitter, eqn, x):
         return f"{symbol}{x}" if preserves_dtypes(name, eqn) else None
 
     return expression_rule(spell)
@@ -57,7 +57,7 @@ register_python_rules(
 )
 
 
-def _select(writer, eqn, which, *cases):
+def _select(emitter, eqn, which, *cases):
     aval = eqn.invars[0].aval
     if aval.dtype.kind != "b" or len(cases) != 2:
         return None
@@ -73,7 +73,7 @@ python_rules[lax.select_n_p] = expression_rule(_select)
 def of_floats(template, bits=16):
     """Return the rule of an expression that is right for floats from `bits` on."""
 
-    def spell(writer, eqn, *operands):
+    def spell(emitter, eqn, *operands):
         dtype = eqn.invars[0].aval.dtype
         if dtype.kind == "f" and dtype.itemsize * 8 >= bits:
             return template.format(*operands)
@@ -81,7 +81,7 @@ def of_floats(template, bits=16):
     return expression_rule(spell)
 
 
-def _square(writer, eqn, x):
+def _square(emitter, eqn, x):
     return None if eqn.invars[0].aval.dtype.kind == "c" else f"{x} * {x}"
 
 
@@ -92,7 +92,7 @@ def power_text(x, y, dtype):
     return f"np.power({x}, {np.asarray(y, dtype)})"
 
 
-def _integer_pow(writer, eqn, x):
+def _integer_pow(emitter, eqn, x):
     y, dtype = eqn.params["y"], eqn.invars[0].aval.dtype
     short = dtype.kind in "iuf" and 0 < abs(y) < 128
     return power_text(x, y, dtype) if short else None
@@ -103,21 +103,21 @@ def may_be_half(atom):
     return not isinstance(atom, Literal) or atom.val == 0.5
 
 
-def _pow(writer, eqn, x, y):
+def _pow(emitter, eqn, x, y):
     base, exponent = [atom.aval.dtype for atom in eqn.invars]
     if base == exponent and may_be_half(eqn.invars[1]):
         return None  # NumPy takes a square root
     if base == exponent:
         return f"np.power({', '.join(operand_texts(eqn, [x, y]))})"
-    return f"np.power({x}, {y}.astype({writer.dtype(base)}))"
+    return f"np.power({x}, {y}.astype({emitter.dtype(base)}))"
 
 
-def _round(writer, eqn, x):
+def _round(emitter, eqn, x):
     even = eqn.params["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
     return f"np.rint({x})" if even and preserves_dtypes("rint", eqn) else None
 
 
-def _convert(writer, eqn, x):
+def _convert(emitter, eqn, x):
     old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
     if old == new:
         return x
@@ -126,10 +126,10 @@ def _convert(writer, eqn, x):
     if old.char in "dD" and dtype_kind(new) == "h":
         return None  # it is rounded twice
     part = f"{x}.real" if old.kind == "c" and new.kind != "c" else x
-    return f"{part}.astype({writer.dtype(new)})"
+    return f"{part}.astype({emitter.dtype(new)})"
 
 
-def _clamp(writer, eqn, low, x, high):
+def _clamp(emitter, eqn, low, x, high):
     return f"np.minimum(np.maximum({x}, {low}), {high})"
 
 
@@ -138,9 +138,9 @@ register_python_rules({
     "logistic": of_floats("1 / (1 + np.exp(-{}))", bits=32),
     "rem": of_floats("np.fmod({}, {})"),
     "atan2": of_floats("np.arctan2({}, {})"),
-    "real": expression_rule(lambda writer, eqn, x: f"{x}.real"),
-    "imag": expression_rule(lambda writer, eqn, x: f"{x}.imag"),
-    "copy": expression_rule(lambda writer, eqn, x: f"{x}.copy()"),
+    "real": expression_rule(lambda emitter, eqn, x: f"{x}.real"),
+    "imag": expression_rule(lambda emitter, eqn, x: f"{x}.imag"),
+    "copy": expression_rule(lambda emitter, eqn, x: f"{x}.copy()"),
     "square": expression_rule(_square), "integer_pow": expression_rule(_integer_pow),
     "pow": expression_rule(_pow), "round": expression_rule(_round),
     "convert_element_type": expression_rule(_convert), "clamp": expression_rule(_clamp),
@@ -162,7 +162,7 @@ def slice_text(start, stop, step, size):
     return f"{start or ''}:{high}" + (f":{step}" if step != 1 else "")
 
 
-def _slice(writer, eqn, x):
+def _slice(emitter, eqn, x):
     shape, params = eqn.invars[0].aval.shape, eqn.params
     strides = params["strides"] or (1,) * len(shape)
     ends = params["start_indices"], params["limit_indices"]
@@ -175,7 +175,7 @@ def scalar_element_text(text, aval):
     return text if aval.shape else f"{text}[()]"
 
 
-def _reshape(writer, eqn, x):
+def _reshape(emitter, eqn, x):
     aval = eqn.outvars[0].aval
     return scalar_element_text(f"{x}.reshape({aval.shape})", aval)
 
@@ -189,23 +189,23 @@ def unchecked_broadcast_to(scalar, shape):
     return np.ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
 
-def filled(writer, literal, shape):
+def filled(emitter, literal, shape):
     """Return the name of an array that is one number everywhere, in no memory."""
     scalar = numpy_scalar_of_literal(literal)
     kind = literal.aval.update(shape=shape).str_short()
     hint, said = f"all_{scalar!s}".replace("-", "m"), f"{scalar!s} everywhere, {kind}"
     value = np.broadcast_to(scalar, shape)
-    return writer.constant(value, hint, said, (kind, scalar.tobytes()))
+    return emitter.constant(value, hint, said, (kind, scalar.tobytes()))
 
 
-def _broadcast(writer, eqn, x):
+def _broadcast(emitter, eqn, x):
     old, new = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
     if old == new:
         return x
     if isinstance(eqn.invars[0], Literal):
-        return filled(writer, eqn.invars[0], new)
+        return filled(emitter, eqn.invars[0], new)
     if not old and dtype_kind(eqn.invars[0].aval.dtype) not in "hx0":
-        function = writer.constant(
+        function = emitter.constant(
             unchecked_broadcast_to, "everywhere", "fills a shape"
         )
         return f"{function}({x}, {new})"
@@ -213,39 +213,39 @@ def _broadcast(writer, eqn, x):
     for place, size in zip(eqn.params["broadcast_dimensions"], old):
         sizes[place] = size
     if (*sizes,) == new:
-        return _reshape(writer, eqn, x)
+        return _reshape(emitter, eqn, x)
     lined_up = (*sizes,) == (1,) * (len(new) - len(old)) + old
     source = x if lined_up else f"{x}.reshape({(*sizes,)})"
     return f"np.broadcast_to({source}, {new})"
 
 
-def _transpose(writer, eqn, x):
+def _transpose(emitter, eqn, x):
     permutation = eqn.params["permutation"]
     same = [*permutation] == sorted(permutation)
     return x if same else f"{x}.transpose({permutation})"
 
 
-def _squeeze(writer, eqn, x):
+def _squeeze(emitter, eqn, x):
     axes = eqn.params["dimensions"]
     return (
         scalar_element_text(f"{x}.squeeze({axes})", eqn.outvars[0].aval) if axes else x
     )
 
 
-def _rev(writer, eqn, x):
+def _rev(emitter, eqn, x):
     axes = eqn.params["dimensions"]
     last = max(axes, default=-1)
     turns = ["::-1" if axis in axes else ":" for axis in range(last + 1)]
     return f"{x}[{', '.join(turns)}]" if axes else x
 
 
-def _concatenate(writer, eqn, *xs):
+def _concatenate(emitter, eqn, *xs):
     return f"np.concatenate([{', '.join(xs)}], axis={eqn.params['dimension']})"
 
 
-def _iota(writer, eqn):
+def _iota(emitter, eqn):
     [size, *more] = eqn.params["shape"]
-    dtype = writer.dtype(eqn.params["dtype"])
+    dtype = emitter.dtype(eqn.params["dtype"])
     return None if more else f"np.arange({size}).astype({dtype})"
 
 
@@ -259,7 +259,7 @@ register_python_rules(
 
 
 for _same in (optimization_barrier_p, name_p, device_put_p):
-    python_rules[_same] = lambda writer, eqn, operands, results: writer.assign(
+    python_rules[_same] = lambda emitter, eqn, operands, results: emitter.assign(
         results, operands
     )
     cost_rules[_same] = lambda eqn: {}
@@ -269,12 +269,12 @@ python_rules.reasons[custom_lin_p] = "It is never run, only transposed."
 def extreme(name, end):
     """Return the rule of a maximum or minimum, where `end` is that of no elements."""
 
-    def spell(writer, eqn, x):
+    def spell(emitter, eqn, x):
         first = end(eqn.invars[0].aval.dtype)
         if isinstance(first, np.floating):
             first = "np.inf" if first > 0 else "-np.inf"
         elif not isinstance(first, (int, np.bool)):
-            first = writer.constant(first, end.__name__)
+            first = emitter.constant(first, end.__name__)
         return f"np.{name}.reduce({x}, axis={eqn.params['axes']}, initial={first})"
 
     return expression_rule(spell)
@@ -283,13 +283,13 @@ def extreme(name, end):
 def place(name):
     """Return the rule of the place of a maximum or minimum."""
 
-    def spell(writer, eqn, x):
+    def spell(emitter, eqn, x):
         aval, [axis] = eqn.invars[0].aval, eqn.params["axes"]
         dtype = aval.dtype
         if not fits_index_dtype(aval.shape[axis], eqn.params["index_dtype"]):
             return None  # the evaluation says why
         x = x if sum_accumulator_dtype(dtype) == dtype else f"{x}.astype(np.float32)"
-        index = writer.dtype(eqn.params["index_dtype"])
+        index = emitter.dtype(eqn.params["index_dtype"])
         return f"np.{name}({x}, {axis}).astype({index})"
 
     return expression_rule(spell)
@@ -298,7 +298,7 @@ def place(name):
 def bitwise(name):
     """Return the rule of a reduction of bits."""
 
-    def spell(writer, eqn, x):
+    def spell(emitter, eqn, x):
         return f"np.bitwise_{name}.reduce({x}, axis={eqn.params['axes']})"
 
     return expression_rule(spell)
@@ -329,34 +329,34 @@ python_rules.reasons.update(dict.fromkeys(COLLECTIVES, AXIS_NOT_BOUND_REASON))
 # A program written in place: its equations in the lines of another one.
 
 
-def assign_outputs(writer, closed, values, names):
+def assign_outputs(emitter, closed, values, names):
     """Give names to results of a program in place, and forget those it gave them.
 
     Args:
-      writer: the `PythonWriter` that has written the program.
+      emitter: the `PythonEmitter` that has written the program.
       closed: the `ClosedJaxpr`.
       values: expressions of its results, or of the first of them.
       names: the new name of each; `_` for one that is not read.
     """
     results = _made(closed).intersection(closed.outvars)
-    own = {writer.expressions[var] for var in results if var.aval.shape}
-    writer.assign(names, values)
-    writer.forget(value for value in values if value in own.difference(names))
+    own = {emitter.expressions[var] for var in results if var.aval.shape}
+    emitter.assign(names, values)
+    emitter.forget(value for value in values if value in own.difference(names))
 
 
-def inline_jaxpr_into(writer, closed, operands, names):
+def inline_jaxpr_into(emitter, closed, operands, names):
     """Write a program in place, and leave its results under given names.
 
     Args:
-      writer: the `PythonWriter` of the function.
+      emitter: the `PythonEmitter` of the function.
       closed: a `ClosedJaxpr`.
       operands: expressions of its inputs.
       names: of its results; `_` for one that is not read.
     """
     made, pairs = _made(closed), zip(closed.outvars, names)
     promised = {var: name for var, name in pairs if var in made and name != "_"}
-    writer.declared_types.update(promised)
-    assign_outputs(writer, closed, writer.inline(closed, operands), names)
+    emitter.declared_types.update(promised)
+    assign_outputs(emitter, closed, emitter.inline(closed, operands), names)
 
 
 def _made(closed):

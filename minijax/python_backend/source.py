@@ -343,33 +343,33 @@ def computation_by_impl(primitive, avals):
 
 
 def write_evaluation(
-    writer: Any, eqn: Any, operands: list[str], results: list[str]
+    emitter: Any, eqn: Any, operands: list[str], results: list[str]
 ) -> None:
     """Write a call of the primitive's own evaluation: the rule of those without one."""
     avals = [tuple(atom.aval for atom in atoms) for atoms in (eqn.invars, eqn.outvars)]
-    key, made = (eqn.primitive, *avals), writer.evaluations
+    key, made = (eqn.primitive, *avals), emitter.evaluations
     if key not in made:
         made[key] = bind_impl(*key)
     name = eqn.primitive.name
-    function = writer.constant(made[key], name, f"evaluates the primitive {name}")
-    params = [f"{k}={spell_param(writer, v)}" for k, v in eqn.params.items()]
+    function = emitter.constant(made[key], name, f"evaluates the primitive {name}")
+    params = [f"{k}={spell_param(emitter, v)}" for k, v in eqn.params.items()]
     call = f"{function}({', '.join([*operands, *params])})"
-    writer.line(f"{', '.join(results)} = {call}" if results else call)
+    emitter.line(f"{', '.join(results)} = {call}" if results else call)
 
 
 LITERAL_TYPES = bool, int, float, str, type(None)
 
 
-def spell_param(writer, value):
+def spell_param(emitter, value):
     """Return an expression for a parameter of an equation."""
     if type(value) in LITERAL_TYPES and repr(value) not in ("inf", "-inf", "nan"):
         return repr(value)
     if type(value) is tuple:
-        parts = [spell_param(writer, part) for part in value]
+        parts = [spell_param(emitter, part) for part in value]
         return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
     if isinstance(value, np.dtype):
-        return writer.constant(value, value.name, "a dtype")
-    return writer.constant(value, "param")
+        return emitter.constant(value, value.name, "a dtype")
+    return emitter.constant(value, "param")
 
 
 # How operations and numbers are spelled in NumPy, and where that means the same.
@@ -432,12 +432,12 @@ UFUNCS = {
 }  # fmt: skip
 
 
-def arranged(writer, x, aval, order, dtype, shape):
+def arranged(emitter, x, aval, order, dtype, shape):
     """Return an operand of a product: transposed, converted, reshaped, if need be."""
     if [*order] != [*range(aval.ndim)]:
         x = f"{x}.transpose({(*order,)})"
     if aval.dtype != dtype:
-        x = f"{x}.astype({writer.dtype(dtype)})"
+        x = f"{x}.astype({emitter.dtype(dtype)})"
     return x if sizes_of_axes(aval.shape, order) == shape else f"{x}.reshape({shape})"
 
 
@@ -456,23 +456,25 @@ def product_axes(lhs, rhs, dimension_numbers):
     return orders, sizes_of_axes(lhs.shape, lhs_batch), counts
 
 
-def dot_general_text(writer, eqn, x, y):
+def dot_general_text(emitter, eqn, x, y):
     """Return the expression of a product of matrices, a `dot_general`."""
     lhs, rhs, out = [atom.aval for atom in [*eqn.invars, *eqn.outvars]]
     orders, batch, counts = product_axes(lhs, rhs, eqn.params["dimension_numbers"])
     rows, summed, columns = counts
     preferred = eqn.params["preferred_element_type"]
     dtype = sum_accumulator_dtype(preferred or np.result_type(lhs.dtype, rhs.dtype))
-    left = arranged(writer, x, lhs, orders[0], dtype, (*batch, rows, summed))
-    right = arranged(writer, y, rhs, orders[1], dtype, (*batch, summed, columns))
+    left = arranged(emitter, x, lhs, orders[0], dtype, (*batch, rows, summed))
+    right = arranged(emitter, y, rhs, orders[1], dtype, (*batch, summed, columns))
     text = f"{left} @ {right}"
     if summed >= BLOCKED_SUM_SIZES:
         said = "multiplies matrices, in blocks if sums are long"
         text = (
-            f"{writer.constant(matmul_impl, 'matmul_impl', said)}(np, {left}, {right})"
+            f"{emitter.constant(matmul_impl, 'matmul_impl', said)}(np, {left}, {right})"
         )
     if not out.shape:
         text = f"({text})[0, 0]"
     elif out.shape != (*batch, rows, columns):
         text = f"({text}).reshape({out.shape})"
-    return text if dtype == out.dtype else f"({text}).astype({writer.dtype(out.dtype)})"
+    if dtype != out.dtype:
+        text = f"({text}).astype({emitter.dtype(out.dtype)})"
+    return text

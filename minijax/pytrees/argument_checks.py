@@ -8,6 +8,7 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 # Amended in chapters/28_indexing_rest.md: CallChecks._check_output (e11fc476).
 
 import inspect
+from collections.abc import Sequence
 from contextvars import ContextVar
 
 import numpy as np
@@ -49,7 +50,7 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
         positions are the same.
     """
     positions = []
-    for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
+    for argnum in argnums if isinstance(argnums, Sequence) else [argnums]:
         position = operator_index(argnum, f"argnums of {name}")
         if position >= num_args:
             raise error(

@@ -354,17 +354,17 @@ def inline_calls_by_rule(closed, rules):
     return trace_flat_fun(program, closed.in_avals)
 
 
-# A program in two: what can be done now, and what only the tape will know.
+# Partial evaluation: a program in two, of what is known now and what is unknown.
 
 
 @weakref_memoize
-def partial_eval_jaxpr(closed, on_tape, instantiate=False):
-    """Split a program into what is known now and what is not.
+def partial_eval_jaxpr(closed, in_unknown, instantiate=False):
+    """Evaluate in part: split a program into what is known now and what is not.
 
     Args:
       closed: a `ClosedJaxpr`.
-      on_tape: for each input whether only the tape will know it.
-      instantiate: whether results go to the tape even if they are known: one flag, or
+      in_unknown: for each input whether it is unknown.
+      instantiate: whether results count as unknown even if they are known: one flag, or
         one for each result.
 
     Returns:
@@ -375,18 +375,18 @@ def partial_eval_jaxpr(closed, on_tape, instantiate=False):
     with trace_scope(now), trace_scope(JaxprTrace(now)) as tape:
         args = [
             (tape if later else now).new_input(aval)
-            for later, aval in zip(on_tape, closed.in_avals)
+            for later, aval in zip(in_unknown, closed.in_avals)
         ]
-        split = PartialEvalTrace(now, tape)
-        with set_current_trace(split):
+        trace = PartialEvalTrace(now, tape)
+        with set_current_trace(trace):
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
-        out_on_tape = tuple(map(split.on_tape, outs))
-        out_on_tape = tuple(a or b for a, b in zip(out_on_tape, wanted))
-        known_outs, tape_outs = partition_list(out_on_tape, outs)
-        jaxpr, consts = tape.to_jaxpr(tape_outs)
+        out_unknown = tuple(map(trace.is_unknown, outs))
+        out_unknown = tuple(a or b for a, b in zip(out_unknown, wanted))
+        known_outs, unknown_outs = partition_list(out_unknown, outs)
+        jaxpr, consts = tape.to_jaxpr(unknown_outs)
         unknown, residuals = _unknown_program(jaxpr, consts, now)
         known, sources = _known_program(now, known_outs, residuals)
-    return PartialEvalResult(known, unknown, out_on_tape, sources)
+    return PartialEvalResult(known, unknown, out_unknown, sources)
 
 
 class PartialEvalResult(NamedTuple):
@@ -395,16 +395,16 @@ class PartialEvalResult(NamedTuple):
     Attributes:
       known: a `ClosedJaxpr` from the known inputs to the known results, followed by
         residuals.
-      unknown: a `ClosedJaxpr` from the residuals, followed by the inputs on the tape,
-        to the results on the tape.
-      out_on_tape: for each result of the program whether it is on the tape.
+      unknown: a `ClosedJaxpr` from the residuals, followed by the unknown inputs,
+        to the unknown results.
+      out_unknown: for each result of the program whether it is unknown.
       sources: for each residual where it is found: its place among the known inputs,
         followed by the outputs of `known`.
     """
 
     known: ClosedJaxpr
     unknown: ClosedJaxpr
-    out_on_tape: tuple
+    out_unknown: tuple
     sources: tuple
 
     def residuals(self, known_args, known_outs):
@@ -412,10 +412,10 @@ class PartialEvalResult(NamedTuple):
         found = [*known_args, *known_outs]
         return [found[source] for source in self.sources]
 
-    def results(self, known_outs, tape_outs):
+    def results(self, known_outs, unknown_outs):
         """Return the results of the whole program in order."""
-        count = self.out_on_tape.count(False)
-        return merge_lists(self.out_on_tape, known_outs[:count], tape_outs)
+        count = self.out_unknown.count(False)
+        return merge_lists(self.out_unknown, known_outs[:count], unknown_outs)
 
 
 def _unknown_program(jaxpr, consts, now):
@@ -550,11 +550,11 @@ def jvp_operand_flags(params, choose):
     return map_operand_flags(params, longer)
 
 
-def partial_eval_operand_flags(params, parts, on_tape):
+def partial_eval_operand_flags(params, parts, in_unknown):
     """Return parameters with flags for residuals of a `PartialEvalResult`."""
 
     def chosen(flags):
-        known, later = partition_list(on_tape, flags)
+        known, later = partition_list(in_unknown, flags)
         known = dict(enumerate(known))
         return [*map(known.get, parts.sources), *later]
 

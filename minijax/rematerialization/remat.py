@@ -6,7 +6,7 @@ of ``jit_p`` in ``jax._src.pjit``.
 
 # Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: checkpoint (7352a3d3).
+# Amended in chapters/28_indexing_rest.md: checkpoint (ee2ba6fc).
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -148,14 +148,14 @@ class RematSplit(NamedTuple):
     """A program, or an equation, of which a policy keeps something.
 
     Attributes:
-      now: what returns the kept values after its results.
-      again: what takes them after its inputs; None if nothing is left to do.
-      kept: the variables of these values.
+      known: what returns the kept values after its results.
+      staged: what takes them after its inputs; None if nothing is left to do.
+      residuals: the variables of these values.
     """
 
-    now: Any
-    again: Any
-    kept: list
+    known: Any
+    staged: Any
+    residuals: list
 
 
 def run_again(known, values, parts):
@@ -167,7 +167,7 @@ def run_again(known, values, parts):
       parts: a `PartialEvalResult`.
 
     Returns:
-      A `ClosedJaxpr` from `values`, and the inputs on the tape.
+      A `ClosedJaxpr` from `values`, and the unknown inputs.
     """
     places = [*known.invars[: len(parts.known.invars)], *known.outvars]
     needed = [places[source] for source in parts.sources]
@@ -179,50 +179,50 @@ def run_again(known, values, parts):
 
 
 @weakref_memoize
-def forgetful_split(closed, on_tape, policy):
+def partial_eval_remat(closed, in_unknown, policy):
     """Split a program so that its residuals are inputs, and what a policy keeps.
 
     Args:
       closed: a `ClosedJaxpr`.
-      on_tape: for each input whether only the tape will know it.
+      in_unknown: for each input whether it is unknown.
       policy: what may be kept; None keeps nothing.
     """
-    parts = partial_eval_jaxpr(closed, on_tape)
+    parts = partial_eval_jaxpr(closed, in_unknown)
     # What may be kept?
     looks_in = policy or has_effects(closed)
     plainly = RematSplit(parts.known, parts.known, [])
-    known = remat_partial_eval(parts.known, policy) if looks_in else plainly
+    saved = remat_partial_eval(parts.known, policy) if looks_in else plainly
     # What does the program that runs again need of it?
-    values = [*known.kept, *known.now.invars]
-    again, needed = dce_all_outputs(run_again(known.again, values, parts))
+    values = [*saved.residuals, *saved.known.invars]
+    again, needed = dce_all_outputs(run_again(saved.staged, values, parts))
     needed, tangents = needed[: len(values)], needed[len(values) :]
     again = prune_inputs(again, [*needed, *[True] * len(tangents)])
     # The program that runs now returns the known results, and what is needed.
-    chosen, count = select_where(needed, values), parts.out_on_tape.count(False)
-    more = [value for value in chosen if value not in known.now.invars]
-    jaxpr = known.now.jaxpr
+    chosen, count = select_where(needed, values), parts.out_unknown.count(False)
+    more = [value for value in chosen if value not in saved.known.invars]
+    jaxpr = saved.known.jaxpr
     jaxpr = jaxpr.replace(outvars=[*jaxpr.outvars[:count], *more])
-    now, _ = dce_all_outputs(ClosedJaxpr(jaxpr, known.now.consts))
+    now, _ = dce_all_outputs(ClosedJaxpr(jaxpr, saved.known.consts))
     there = [*jaxpr.invars, *jaxpr.outvars]
     return PartialEvalResult(
-        now, again, parts.out_on_tape, tuple(map(there.index, chosen))
+        now, again, parts.out_unknown, tuple(map(there.index, chosen))
     )
 
 
-def _split(split, primitive, args, on_tape, params):
-    parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
-    known_args, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+def _partial_eval(trace, primitive, args, in_unknown, params):
+    parts = partial_eval_remat(params["jaxpr"], tuple(in_unknown), params["policy"])
+    known_args, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
-    params = partial_eval_operand_flags(params, parts, on_tape)
+    params = partial_eval_operand_flags(params, parts, in_unknown)
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
-    with set_current_trace(split.tape):
-        tape_outs = primitive.bind(*residuals, *tape_args, **params)
-    return parts.results(known_outs, tape_outs)
+    with set_current_trace(trace.tape):
+        unknown_outs = primitive.bind(*residuals, *unknown_args, **params)
+    return parts.results(known_outs, unknown_outs)
 
 
-partial_eval_rules[remat_p] = _split
+partial_eval_rules[remat_p] = _partial_eval
 
 
 def checkpoint(
@@ -303,8 +303,8 @@ def remat_partial_eval(closed, policy):
     found = [
         remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
     ]
-    kept = [var for each in found for var in each.kept]
-    now, rest = [each.now for each in found], [each.again for each in found]
+    kept = [var for each in found for var in each.residuals]
+    now, rest = [each.known for each in found], [each.staged for each in found]
     jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
     now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
     again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])

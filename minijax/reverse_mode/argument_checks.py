@@ -7,6 +7,8 @@ Each check raises a TypeError that names the leaf. The calls are instances of
 # Made from chapters/10_reverse_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from minijax._lazy import wraps
@@ -35,7 +37,7 @@ def one_like(x):
 def tree_per_argnum(call, argnums, leaves):
     """Return one tree like the argument, or a tuple of them if `argnums` is one."""
     trees = call.args_tree.unflatten(leaves)
-    return trees if isinstance(argnums, (tuple, list)) else trees[0]
+    return trees if isinstance(argnums, Sequence) else trees[0]
 
 
 def flatten_diff_args(name, fun, args, kwargs, argnums, has_aux, error=TypeError):

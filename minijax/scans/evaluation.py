@@ -51,11 +51,11 @@ from minijax.scans.step import (
 # A scan in emitted Python: a for loop, and an array for each of the ys.
 
 
-def write_scan(writer, eqn, operands, results):
+def write_scan(emitter, eqn, operands, results):
     """Write a scan as a loop.
 
     Args:
-      writer: the `PythonWriter` of the function.
+      emitter: the `PythonEmitter` of the function.
       eqn: the equation.
       operands: expressions of its operands.
       results: the names of its results.
@@ -65,19 +65,19 @@ def write_scan(writer, eqn, operands, results):
         operands, eqn.params["num_consts"], num_carry
     )
     state, ys = split_list_by_sizes(results, num_carry)
-    state = [writer.name("carry") if name == "_" else name for name in state]
-    writer.assign(state, carry)
-    stacks, twins = _write_stacks(writer, eqn, ys)
-    step = writer.name("step")
-    with writer.block(f"for {step} in {_range_of_rows(**eqn.params)}:"):
-        rows = _write_rows(writer, program, xs, step)
+    state = [emitter.name("carry") if name == "_" else name for name in state]
+    emitter.assign(state, carry)
+    stacks, twins = _write_stacks(emitter, eqn, ys)
+    step = emitter.name("step")
+    with emitter.block(f"for {step} in {_range_of_rows(**eqn.params)}:"):
+        rows = _write_rows(emitter, program, xs, step)
         carry, rows = split_list_by_sizes(
-            writer.inline(program, consts + state + rows), num_carry
+            emitter.inline(program, consts + state + rows), num_carry
         )
         for y, place in stacks.items():
-            writer.line(f"{y}[{step}] = {rows[place]}")
-        assign_outputs(writer, program, carry, state)
-    writer.assign(*twins)
+            emitter.line(f"{y}[{step}] = {rows[place]}")
+        assign_outputs(emitter, program, carry, state)
+    emitter.assign(*twins)
 
 
 python_rules[scan_p] = write_scan
@@ -87,7 +87,7 @@ def _range_of_rows(length, reverse, **params):
     return f"range({length - 1}, -1, -1)" if reverse else f"range({length})"
 
 
-def _write_stacks(writer, eqn, ys):
+def _write_stacks(emitter, eqn, ys):
     """Write empty arrays for the ys.
 
     Returns:
@@ -98,22 +98,22 @@ def _write_stacks(writer, eqn, ys):
     rows = eqn.params["jaxpr"].outvars[num_carry:]
     for place, (y, row, var) in enumerate(zip(ys, rows, eqn.outvars[num_carry:])):
         if y != "_" and first.setdefault(row, y) == y:
-            dtype = writer.dtype(var.aval.dtype)
-            writer.line(f"{y} = np.empty({var.aval.shape}, {dtype})")
+            dtype = emitter.dtype(var.aval.dtype)
+            emitter.line(f"{y} = np.empty({var.aval.shape}, {dtype})")
             stacks[y] = place
     twins = [(y, first[row]) for y, row in zip(ys, rows) if y not in ("_", *stacks)]
     return stacks, [*zip(*twins)] or [(), ()]
 
 
-def _write_rows(writer, program, xs, step):
+def _write_rows(emitter, program, xs, step):
     """Write what takes the row of a step, and return expressions of the rows."""
     uses = Counter([*program.outvars, *(x for eqn in program.eqns for x in eqn.invars)])
     rows = []
     for x, var in zip(xs, program.invars[len(program.invars) - len(xs) :]):
         rows.append(f"{x}[{step}]")
         if uses[var] > 1:
-            row = writer.name("row")
-            writer.line(f"{row} = {rows.pop()}")
+            row = emitter.name("row")
+            emitter.line(f"{row} = {rows.pop()}")
             rows.append(row)
     return rows
 
@@ -197,15 +197,15 @@ cost_rules[scan_p] = _cost
 
 def _keep(eqn, policy):
     step = remat_partial_eval(eqn.params["jaxpr"], policy)
-    if policy_allows_saving(policy, eqn) or not step.kept:
+    if policy_allows_saving(policy, eqn) or not step.residuals:
         return save_outputs(eqn, policy)
     length, params = eqn.params["length"], eqn.params
-    rows = [Var(stack_aval(var.aval, length)) for var in step.kept]
+    rows = [Var(stack_aval(var.aval, length)) for var in step.residuals]
     now = eqn.replace(
-        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.now}
+        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.known}
     )
     again = eqn.replace(
-        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.again}
+        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.staged}
     )
     again = dce_rules[scan_p](again, (True,) * len(again.outvars))
     return RematSplit(now, again, rows)

@@ -181,31 +181,31 @@ def _with_tangents(primals, tangents, moving):
 jvp_rules[scan_p] = _jvp
 
 
-def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
+def partial_eval_scan(trace, args, in_unknown, jaxpr, num_consts, num_carry, **how):
     """Run what is known of a scan, and leave the rest to the tape.
 
     Args:
-      split: a `PartialEvalTrace`.
-      args: the operands; `on_tape` says which of them only the tape will know.
+      trace: a `PartialEvalTrace`.
+      args: the operands; `in_unknown` says which of them are unknown.
       jaxpr, num_consts, num_carry, **how: the parameters of the scan.
     """
-    halves = partial_eval_scan_body(jaxpr, tuple(on_tape), num_consts, num_carry)
+    parts = partial_eval_scan_body(jaxpr, tuple(in_unknown), num_consts, num_carry)
     outs = []
-    (consts, carry, xs), later = halves.operands(args)
-    with set_current_trace(split.parent):
-        decided, in_loop = halves.decide(consts)
-        if halves.first:
-            last, ys = bind_scan(halves.first, in_loop, carry, xs, **how)
+    (consts, carry, xs), later = parts.operands(args)
+    with set_current_trace(trace.parent):
+        decided, in_loop = parts.decide(consts)
+        if parts.known:
+            last, ys = bind_scan(parts.known, in_loop, carry, xs, **how)
             outs = last + ys
-        known, fixed, rows = halves.results([*consts, *carry, *xs], decided, outs)
+        known, fixed, rows = parts.results([*consts, *carry, *xs], decided, outs)
     consts, carry, xs = later
-    with set_current_trace(split.tape):
-        last, ys = bind_scan(halves.second, fixed + consts, carry, xs + rows, **how)
-    return merge_lists(halves.out_on_tape, known, last + ys)
+    with set_current_trace(trace.tape):
+        last, ys = bind_scan(parts.unknown, fixed + consts, carry, xs + rows, **how)
+    return merge_lists(parts.out_unknown, known, last + ys)
 
 
-partial_eval_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
-    split, args, on_tape, **params
+partial_eval_rules[scan_p] = lambda trace, _, args, in_unknown, params: (
+    partial_eval_scan(trace, args, in_unknown, **params)
 )
 
 

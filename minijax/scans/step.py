@@ -125,35 +125,35 @@ class PartialEvalScanBody(NamedTuple):
 
     Attributes:
       sizes: how many operands of the scan are constants, and carry.
-      on_tape: for each operand of the scan whether only the tape will know it.
-      out_on_tape: the same for each result.
+      in_unknown: for each operand of the scan whether it is unknown.
+      out_unknown: the same for each result.
       hoisted: a `PartialEvalResult` of the known step: its `known` part, decided by the
         constants, is done before the loop, and its `unknown` part is the step of the
         loop that runs now. Its results are the known ones, and new residuals.
-      second: the `ClosedJaxpr` of the step on the tape.
+      unknown: the `ClosedJaxpr` of the step that is left.
       sources: for each residual where it is found: its place among the known operands,
         followed by the new residuals.
       stacked: for each residual whether it has a row for each step.
     """
 
     sizes: tuple
-    on_tape: tuple
-    out_on_tape: tuple
+    in_unknown: tuple
+    out_unknown: tuple
     hoisted: PartialEvalResult
-    second: ClosedJaxpr
+    unknown: ClosedJaxpr
     sources: tuple
     stacked: tuple
 
     @property
-    def first(self):
+    def known(self):
         """The step of the loop that runs now; None if there is nothing to run."""
         step = self.hoisted.unknown
         return step if step.outvars or has_effects(step) else None
 
     def operands(self, args):
-        """Return the known operands and those on the tape: consts, carry and xs."""
+        """Return the known operands and the unknown: consts, carry and xs."""
         pairs = zip(
-            split_list_by_sizes(self.on_tape, *self.sizes),
+            split_list_by_sizes(self.in_unknown, *self.sizes),
             split_list_by_sizes(args, *self.sizes),
         )
         known, later = zip(*[partition_list(flags, values) for flags, values in pairs])
@@ -175,7 +175,7 @@ class PartialEvalScanBody(NamedTuple):
           outs: the results of the first loop.
         """
         outs = self.hoisted.results(decided, outs)
-        count = self.out_on_tape.count(False)
+        count = self.out_unknown.count(False)
         found = [*known, *outs[count:]]
         residuals = [found[source] for source in self.sources]
         return outs[:count], *partition_list(self.stacked, residuals)
@@ -202,43 +202,44 @@ def _known_step(parts, num_consts, num_carry, num_xs):
     varies = (False,) * num_consts + (True,) * (num_carry + num_xs)
     carry = range(num_consts, num_consts + num_carry)
     new = [s for s in dict.fromkeys(parts.sources) if s in carry or s >= len(varies)]
-    step, num_outs = parts.known, parts.out_on_tape.count(False)
+    step, num_outs = parts.known, parts.out_unknown.count(False)
     atoms = step.invars + step.outvars
     outvars = step.outvars[:num_outs] + [atoms[source] for source in new]
     step = step.replace(jaxpr=step.jaxpr.replace(outvars=outvars))
     hoisted = _hoisted(step, varies, (True,) * num_outs + (False,) * len(new))
     places = {source: len(varies) + i for i, source in enumerate(new)}
     sources = tuple([places.get(source, source) for source in parts.sources])
-    varies += hoisted.out_on_tape[num_outs:]
+    varies += hoisted.out_unknown[num_outs:]
     return hoisted, sources, tuple([varies[source] for source in sources])
 
 
 @weakref_memoize
-def partial_eval_scan_body(step, on_tape, num_consts, num_carry):
+def partial_eval_scan_body(step, in_unknown, num_consts, num_carry):
     """Split the step of a scan.
 
     Args:
       step: a `ClosedJaxpr`.
-      on_tape: for each operand of the scan whether only the tape will know it.
+      in_unknown: for each operand of the scan whether it is unknown.
       num_consts, num_carry: how many operands are constants, and carry.
 
     Returns:
-      A `PartialEvalScanBody`. A carry that some step puts on the tape is there from the
+      A `PartialEvalScanBody`. A carry that is unknown after some step is so from the
       start.
     """
-    consts, carry, xs = split_list_by_sizes(on_tape, num_consts, num_carry)
+    consts, carry, xs = split_list_by_sizes(in_unknown, num_consts, num_carry)
     rows = (False,) * (len(step.outvars) - num_carry)
 
     def parts_for(carry):
         return partial_eval_jaxpr(step, consts + carry + xs, carry + rows)
 
-    carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
-    parts, on_tape = parts_for(carry), consts + carry + xs
+    carry = settle(lambda carry: parts_for(carry).out_unknown[:num_carry], carry)
+    parts, in_unknown = parts_for(carry), consts + carry + xs
     counts = [group.count(False) for group in (consts, carry, xs)]
     hoisted, sources, stacked = _known_step(parts, *counts)
-    second = _rows_last(parts.unknown, stacked)
-    sizes, outs = (num_consts, num_carry), parts.out_on_tape
-    return PartialEvalScanBody(sizes, on_tape, outs, hoisted, second, sources, stacked)
+    unknown = _rows_last(parts.unknown, stacked)
+    sizes, outs = (num_consts, num_carry), parts.out_unknown
+    places = sources, stacked
+    return PartialEvalScanBody(sizes, in_unknown, outs, hoisted, unknown, *places)
 
 
 @weakref_memoize

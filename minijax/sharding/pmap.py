@@ -413,23 +413,23 @@ def _shared(back, specs, params):
 transpose_rules[shard_map_p] = _transpose
 
 
-def _split_map(split, primitive, args, on_tape, params):
+def _partial_eval_shard_map(trace, primitive, args, in_unknown, params):
     jaxpr = params["jaxpr"]
     with set_current_trace(body_trace(params)):
-        parts = partial_eval_jaxpr(jaxpr, tuple(on_tape))
-        count = parts.out_on_tape.count(False)
+        parts = partial_eval_jaxpr(jaxpr, tuple(in_unknown))
+        count = parts.out_unknown.count(False)
         first, second, kept = _carried(parts, count, params)
-    in_specs, tape_specs = partition_list(on_tape, params["in_specs"])
-    out_specs, tape_outs = partition_list(parts.out_on_tape, params["out_specs"])
-    known, tape_args = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+    in_specs, unknown_specs = partition_list(in_unknown, params["in_specs"])
+    out_specs, unknown_outs = partition_list(parts.out_unknown, params["out_specs"])
+    known, unknown_args = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         outs = bind_shard_map(known, first, in_specs, out_specs + kept, params)
     residuals = outs[count:]
-    with set_current_trace(split.tape):
+    with set_current_trace(trace.tape):
         consts = [PartitionSpec()] * len(second.consts)
-        operands = [*second.consts, *residuals, *tape_args]
-        program, ins = convert_constvars_closed(second), consts + kept + tape_specs
-        found = bind_shard_map(operands, program, ins, tape_outs, params)
+        operands = [*second.consts, *residuals, *unknown_args]
+        program, ins = convert_constvars_closed(second), consts + kept + unknown_specs
+        found = bind_shard_map(operands, program, ins, unknown_outs, params)
     return parts.results(outs[:count], found)
 
 
@@ -468,7 +468,7 @@ def _axes_of(aval, params):
     return tuple([name for name in params["mesh"].shape if name in names])
 
 
-partial_eval_rules[shard_map_p] = _split_map
+partial_eval_rules[shard_map_p] = _partial_eval_shard_map
 
 
 # Programs that were traced apart and are the same: a key for them (hash consing).

@@ -113,11 +113,11 @@ class ReplicaRun:
     Attributes:
       ranks: of the replicas in this process.
       error: the first error of a replica, or None.
-      hall: where replicas meet that are in machine code, or None.
+      comm: where replicas meet that are in machine code, or None.
     """
 
     def __init__(self, shape):
-        self.shape, self.size, self.hall = shape, prod(shape.values()), None
+        self.shape, self.size, self.comm = shape, prod(shape.values()), None
         self.ranks = range(self.size)
         self.error, self.meetings, self.lock = None, {}, threading.Lock()
 
@@ -141,8 +141,8 @@ class ReplicaRun:
         self.note(error)
         for meeting in list(self.meetings.values()):
             meeting.barrier.abort()
-        if self.hall is not None:
-            self.hall.fail(error)
+        if self.comm is not None:
+            self.comm.fail(error)
 
     def failure(self, meeting, label):
         """Return what a replica raises whose meeting is off."""
@@ -178,7 +178,7 @@ NAMING = "axis_name", "axis_index_groups"
 HOSTED = "Replicas wait for each other in Python, in a step of the host."
 
 
-def write_collective(writer, eqn, operands, results):
+def write_collective(emitter, eqn, operands, results):
     """Write a call of the evaluation that notes the user's line, for messages."""
     avals = [tuple([x.aval for x in atoms]) for atoms in (eqn.invars, eqn.outvars)]
     evaluate, name = bind_impl(eqn.primitive, *avals), eqn.primitive.name
@@ -187,8 +187,8 @@ def write_collective(writer, eqn, operands, results):
         thread_state.line = eqn.source
         return evaluate(*buffers, **eqn.params)
 
-    function = writer.constant(at_its_line, name, f"meets other replicas: {name}")
-    writer.line(f"{', '.join(results)} = {function}({', '.join(operands)})")
+    function = emitter.constant(at_its_line, name, f"meets other replicas: {name}")
+    emitter.line(f"{', '.join(results)} = {function}({', '.join(operands)})")
 
 
 python_rules.update(dict.fromkeys(COLLECTIVES, write_collective))

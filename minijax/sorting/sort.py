@@ -146,20 +146,20 @@ def sort_jvp(primals, tangents, **how):
 jvp_rules[sort_p] = sort_jvp
 
 
-def split_sort(split, primitive, args, on_tape, params):
+def partial_eval_sort(trace, primitive, args, in_unknown, params):
     """Sort what is known now; the tape sorts the rest by the same keys."""
     count = params["num_keys"]
-    if any(on_tape[:count]):
-        return default_partial_eval(split, primitive, args, on_tape, params)
-    known, later = partition_list(on_tape, args)
-    with set_current_trace(split.parent):
+    if any(in_unknown[:count]):
+        return default_partial_eval(trace, primitive, args, in_unknown, params)
+    known, later = partition_list(in_unknown, args)
+    with set_current_trace(trace.parent):
         known = primitive.bind(*known, **params)
-    with set_current_trace(split.tape):
+    with set_current_trace(trace.tape):
         later = primitive.bind(*args[:count], *later, **params)
-    return merge_lists(on_tape, known, later[count:])
+    return merge_lists(in_unknown, known, later[count:])
 
 
-partial_eval_rules[sort_p] = split_sort
+partial_eval_rules[sort_p] = partial_eval_sort
 
 
 def sort_transpose(cotangents, *operands, dimension, is_stable, num_keys):

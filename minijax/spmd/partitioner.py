@@ -6,7 +6,7 @@ https://arxiv.org/abs/2105.04663, section 3, ``jax.lax.with_sharding_constraint`
 
 # Made from chapters/36_replicas_upper.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/36_replicas_rest.md: partition_jaxpr (423f8e11).
+# Amended in chapters/36_replicas_rest.md: partition_jaxpr (28772813).
 
 import math
 from itertools import takewhile
@@ -38,12 +38,12 @@ class ShardedValue(NamedTuple):
     Attributes:
       value: an array or tracer, the part.
       spec: for each axis the tuple of mesh axes along which the whole is cut.
-      asked: the sharding on another mesh that a constraint asks for, or None.
+      requested: the sharding on another mesh that a constraint asks for, or None.
     """
 
     value: Any
     spec: tuple
-    asked: Any = None
+    requested: Any = None
 
 
 def join_shardings(candidates):
@@ -64,15 +64,15 @@ def join_shardings(candidates):
     return tuple(found)
 
 
-def reshard_value(piece, wanted):
-    """Return the value of a piece that is cut in another way.
+def reshard_value(shard, wanted):
+    """Return the value of a shard that is cut in another way.
 
     What is cut too fine is gathered, the innermost mesh axis first; what is cut too
     little, each device cuts by itself.
     """
-    value, kept = piece.value, []
-    note_all_gather(piece.spec, wanted)
-    for axis, (have, want) in enumerate(zip(piece.spec, wanted)):
+    value, kept = shard.value, []
+    note_all_gather(shard.spec, wanted)
+    for axis, (have, want) in enumerate(zip(shard.spec, wanted)):
         kept.append(_common(have, want))
         for name in reversed(have[kept[-1] :]):
             value = lax.all_gather(value, name, axis=axis, tiled=True)
@@ -95,9 +95,9 @@ def _own_slice(value, axis, name):
     return lax.dynamic_slice_p.bind(value, *starts, slice_sizes=tuple(shape))[0]
 
 
-def replicate_fallback(primitive, *pieces, **params):
+def replicate_fallback(primitive, *shards, **params):
     """Compute with whole operands, on each device the same: always right."""
-    whole = [reshard_value(piece, ((),) * len(piece.spec)) for piece in pieces]
+    whole = [reshard_value(shard, ((),) * len(shard.spec)) for shard in shards]
     return [uncut(y) for y in primitive.bind(*whole, **params)]
 
 
@@ -106,29 +106,29 @@ def uncut(value):
     return ShardedValue(value, ((),) * typeof(value).ndim)
 
 
-# Rules ``rule(primitive, *pieces, **params)`` return `ShardedValue`s of the results.
+# Rules ``rule(primitive, *shards, **params)`` return `ShardedValue`s of the results.
 sharding_rules = RuleTable("sharding", default=replicate_fallback)
 
 
-def elementwise_sharding_rule(primitive, *pieces, **params):
+def elementwise_sharding_rule(primitive, *shards, **params):
     """Cut all operands alike; axes of size 1, and numbers without axes, are whole."""
-    shapes = list(map(global_shape, pieces))
+    shapes = list(map(global_shape, shards))
     ndim = max(map(len, shapes))
-    pairs = [pair for pair in zip(pieces, shapes) if pair[1]]
+    pairs = [pair for pair in zip(shards, shapes) if pair[1]]
     cuts = [[p.spec[i] for p, shape in pairs if shape[i] > 1] for i in range(ndim)]
     spec = join_shardings(cuts)
     operands = [
         reshard_value(
-            piece, [cut if size > 1 else () for cut, size in zip(spec, shape)]
+            shard, [cut if size > 1 else () for cut, size in zip(spec, shape)]
         )
-        for piece, shape in zip(pieces, shapes)
+        for shard, shape in zip(shards, shapes)
     ]
     return [ShardedValue(y, spec) for y in primitive.bind(*operands, **params)]
 
 
-def global_shape(piece):
-    """Return the shape of the whole of which a device has a piece."""
-    pairs = zip(typeof(piece.value).shape, piece.spec)
+def global_shape(shard):
+    """Return the shape of the whole of which a device has a shard."""
+    pairs = zip(typeof(shard.value).shape, shard.spec)
     return tuple([size * math.prod(map(lax.axis_size, cut)) for size, cut in pairs])
 
 
@@ -149,15 +149,15 @@ _COLLECTIVES = {
 }  # fmt: skip
 
 
-def reduce_piece(primitive, piece, axes, **params):
+def reduce_shard(primitive, shard, axes, **params):
     """Reduce the own part, then with the others along the mesh axes that were cut."""
-    rest = tuple([cut for i, cut in enumerate(piece.spec) if i not in axes])
-    names = tuple([name for i in axes for name in piece.spec[i]])
+    rest = tuple([cut for i, cut in enumerate(shard.spec) if i not in axes])
+    names = tuple([name for i in axes for name in shard.spec[i]])
     collective = _COLLECTIVES.get(primitive)
     value = (
-        piece.value
+        shard.value
         if collective
-        else reshard_value(piece, drop_sharding(piece.spec, axes))
+        else reshard_value(shard, drop_sharding(shard.spec, axes))
     )
     [result] = primitive.bind(value, axes=axes, **params)
     return [
@@ -171,10 +171,10 @@ _folds = primitives_named("""
     reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax
     argmin
 """)
-sharding_rules.update(dict.fromkeys(_folds, reduce_piece))
+sharding_rules.update(dict.fromkeys(_folds, reduce_shard))
 
 
-def multiply_pieces(primitive, left, right, dimension_numbers, **params):
+def multiply_shards(primitive, left, right, dimension_numbers, **params):
     """Multiply matrices; if what is summed is cut, each device has part of a sum."""
     (sums_l, sums_r), (batch_l, batch_r) = dimension_numbers
     free_l = [i for i in range(len(left.spec)) if i not in (*sums_l, *batch_l)]
@@ -187,8 +187,8 @@ def multiply_pieces(primitive, left, right, dimension_numbers, **params):
     late = cuts[len(batch_l) + len(free_l) :]
     places_r = dict(zip((*batch_r, *sums_r, *free_r), (*cuts[: len(batch_r)], *late)))
     operands = [
-        reshard_value(piece, tuple([places[i] for i in range(len(piece.spec))]))
-        for piece, places in ((left, places_l), (right, places_r))
+        reshard_value(shard, tuple([places[i] for i in range(len(shard.spec))]))
+        for shard, places in ((left, places_l), (right, places_r))
     ]
     [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     names = tuple([name for cut in late[: len(sums_l)] for name in cut])
@@ -196,53 +196,53 @@ def multiply_pieces(primitive, left, right, dimension_numbers, **params):
     return [ShardedValue(lax.psum(y, names) if names else y, spec)]
 
 
-sharding_rules[lax.dot_general_p] = multiply_pieces
+sharding_rules[lax.dot_general_p] = multiply_shards
 
 
 def _sizes(names):
     return math.prod(lax.axis_size(name) for name in names)
 
 
-def _transpose(primitive, piece, permutation):
-    [y] = primitive.bind(piece.value, permutation=permutation)
-    return [ShardedValue(y, tuple([piece.spec[i] for i in permutation]))]
+def _transpose(primitive, shard, permutation):
+    [y] = primitive.bind(shard.value, permutation=permutation)
+    return [ShardedValue(y, tuple([shard.spec[i] for i in permutation]))]
 
 
-def _broadcast(primitive, piece, shape, broadcast_dimensions):
+def _broadcast(primitive, shard, shape, broadcast_dimensions):
     spec, local = [()] * len(shape), list(shape)
     for i, axis in enumerate(broadcast_dimensions):
-        if typeof(piece.value).shape[i] * _sizes(piece.spec[i]) == shape[axis]:
-            spec[axis] = piece.spec[i]
-            local[axis] //= _sizes(piece.spec[i])
+        if typeof(shard.value).shape[i] * _sizes(shard.spec[i]) == shape[axis]:
+            spec[axis] = shard.spec[i]
+            local[axis] //= _sizes(shard.spec[i])
     wanted = tuple([spec[axis] for axis in broadcast_dimensions])
-    value = reshard_value(piece, wanted)
+    value = reshard_value(shard, wanted)
     [y] = primitive.bind(
         value, shape=tuple(local), broadcast_dimensions=broadcast_dimensions
     )
     return [ShardedValue(y, tuple(spec))]
 
 
-def _squeeze(primitive, piece, dimensions):
-    value = reshard_value(piece, drop_sharding(piece.spec, dimensions))
-    kept = [cut for i, cut in enumerate(piece.spec) if i not in dimensions]
+def _squeeze(primitive, shard, dimensions):
+    value = reshard_value(shard, drop_sharding(shard.spec, dimensions))
+    kept = [cut for i, cut in enumerate(shard.spec) if i not in dimensions]
     return [
         ShardedValue(y, tuple(kept))
         for y in primitive.bind(value, dimensions=dimensions)
     ]
 
 
-def _slice(primitive, piece, start_indices, limit_indices, strides, **params):
-    shape = typeof(piece.value).shape
+def _slice(primitive, shard, start_indices, limit_indices, strides, **params):
+    shape = typeof(shard.value).shape
     steps, limits, partly = strides or (1,) * len(shape), list(limit_indices), []
-    for i, (size, cut) in enumerate(zip(shape, piece.spec)):
+    for i, (size, cut) in enumerate(zip(shape, shard.spec)):
         if (start_indices[i], limits[i], steps[i]) != (0, size * _sizes(cut), 1):
             partly.append(i)
         else:
             limits[i] = size
     params |= {"start_indices": start_indices, "strides": strides}
-    spec = drop_sharding(piece.spec, partly)
+    spec = drop_sharding(shard.spec, partly)
     [y] = primitive.bind(
-        reshard_value(piece, spec), limit_indices=tuple(limits), **params
+        reshard_value(shard, spec), limit_indices=tuple(limits), **params
     )
     return [ShardedValue(y, spec)]
 
@@ -256,25 +256,25 @@ sharding_rules.update({
 def replicate_dims_rule(axes_of):
     """Return the rule of what needs some axes whole, and cuts its results again."""
 
-    def rule(primitive, *pieces, **params):
+    def rule(primitive, *shards, **params):
         spec = join_shardings(
-            list(zip(*[piece.spec for piece in pieces if piece.spec]))
+            list(zip(*[shard.spec for shard in shards if shard.spec]))
         )
         whole = drop_sharding(spec, axes_of(**params))
-        operands = [reshard_value(piece, whole[: len(piece.spec)]) for piece in pieces]
+        operands = [reshard_value(shard, whole[: len(shard.spec)]) for shard in shards]
         results = [ShardedValue(y, whole) for y in primitive.bind(*operands, **params)]
         return [_reshard_to(result, spec) for result in results]
 
     return rule
 
 
-def _reshard_to(piece, spec):
-    shape, used = typeof(piece.value).shape, set().union(*piece.spec)
+def _reshard_to(shard, spec):
+    shape, used = typeof(shard.value).shape, set().union(*shard.spec)
     fits = tuple([
         have or (cut if size % _sizes(cut) == 0 and not used & {*cut} else ())
-        for have, cut, size in zip(piece.spec, spec, shape)
+        for have, cut, size in zip(shard.spec, spec, shape)
     ])  # fmt: skip
-    return ShardedValue(reshard_value(piece, fits), fits)
+    return ShardedValue(reshard_value(shard, fits), fits)
 
 
 _running = primitives_named("cumsum cumprod cummax cummin cumlogsumexp")
@@ -290,8 +290,8 @@ sharding_rules[lax.pad_p] = replicate_dims_rule(
 )
 
 
-def _same(primitive, *pieces, **params):
-    return list(pieces)
+def _same(primitive, *shards, **params):
+    return list(shards)
 
 
 _names = optimization_barrier_p, name_p, stop_gradient_p
@@ -339,31 +339,31 @@ def _dealt(axes, shape, names):
     return dealt
 
 
-def _reshape(primitive, piece, new_sizes):
+def _reshape(primitive, shard, new_sizes):
     """Keep the cuts of leading axes: their parts are runs of elements."""
-    pairs = zip(typeof(piece.value).shape, piece.spec)
+    pairs = zip(typeof(shard.value).shape, shard.spec)
     shape = [size * _sizes(cut) for size, cut in pairs]
     if 0 in shape:
-        return replicate_fallback(primitive, piece, new_sizes=new_sizes)
+        return replicate_fallback(primitive, shard, new_sizes=new_sizes)
     before, after = {}, {}
     for mine, theirs in _groups(shape, new_sizes):
-        dealt = _dealt(theirs, new_sizes, _leading(mine, shape, piece.spec))
+        dealt = _dealt(theirs, new_sizes, _leading(mine, shape, shard.spec))
         after |= dealt
         before |= _dealt(mine, shape, [name for cut in dealt.values() for name in cut])
     wanted = tuple([before.get(i, ()) for i in range(len(shape))])
     spec = tuple([after.get(j, ()) for j in range(len(new_sizes))])
     local = tuple([size // _sizes(cut) for size, cut in zip(new_sizes, spec)])
-    [y] = primitive.bind(reshard_value(piece, wanted), new_sizes=local)
+    [y] = primitive.bind(reshard_value(shard, wanted), new_sizes=local)
     return [ShardedValue(y, spec)]
 
 
 sharding_rules[lax.reshape_p] = _reshape
 
 
-def partition_jaxpr(jaxpr, consts, pieces):
-    """Run a program on pieces, by the sharding rules; return those of its results."""
+def partition_jaxpr(jaxpr, consts, shards):
+    """Run a program on shards, by the sharding rules; return those of its results."""
     known = dict(zip(jaxpr.constvars, map(uncut, consts)))
-    known.update(zip(jaxpr.invars, pieces))
+    known.update(zip(jaxpr.invars, shards))
 
     def read(atom):
         return uncut(atom.val) if isinstance(atom, Literal) else known[atom]
@@ -393,11 +393,11 @@ def per_device_program(closed, mesh, specs):
     out_specs = []
 
     def local(*parts):
-        pieces = [ShardedValue(part, spec) for part, spec in zip(parts, specs)]
-        outs = partition_jaxpr(closed.jaxpr, closed.consts, pieces)
-        out_specs.extend(piece.spec for piece in outs)
-        notes.asked = [piece.asked for piece in outs]
-        return [piece.value for piece in outs]
+        shards = [ShardedValue(part, spec) for part, spec in zip(parts, specs)]
+        outs = partition_jaxpr(closed.jaxpr, closed.consts, shards)
+        out_specs.extend(shard.spec for shard in outs)
+        notes.asked = [shard.requested for shard in outs]
+        return [shard.value for shard in outs]
 
     parts = [_part(*pair, mesh) for pair in zip(closed.in_avals, specs)]
     with collect_notes(mesh) as notes:
@@ -432,14 +432,14 @@ def _constrained_shape(x, sharding, **params):
 shape_rules[sharding_constraint_p] = _constrained_shape
 
 
-def constrain_sharded_value(primitive, piece, sharding, **params):
+def constrain_sharded_value(primitive, shard, sharding, **params):
     """Cut a value as it is asked for, where that gives equal parts."""
     cuts = list(map(entry_axes, getattr(sharding, "spec", ())))
-    cuts += [()] * (len(piece.spec) - len(cuts))
+    cuts += [()] * (len(shard.spec) - len(cuts))
     sizes = [math.prod(map(lax.axis_size, cut)) for cut in cuts]
-    pairs = zip(cuts, global_shape(piece), sizes)
+    pairs = zip(cuts, global_shape(shard), sizes)
     wanted = tuple([cut if size % count == 0 else () for cut, size, count in pairs])
-    return [ShardedValue(reshard_value(piece, wanted), wanted)]
+    return [ShardedValue(reshard_value(shard, wanted), wanted)]
 
 
 sharding_rules[sharding_constraint_p] = constrain_sharded_value

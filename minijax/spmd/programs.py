@@ -159,13 +159,13 @@ operations_together.value = run_partitioned
 # Sharding constraints: their rules, and those at the ends of a jitted function.
 
 
-def constrain_anywhere(primitive, piece, sharding, **params):
+def constrain_anywhere(primitive, shard, sharding, **params):
     """Cut a value as it is asked for; on another mesh, note what is asked."""
     if isinstance(sharding, NamedSharding) and sharding.mesh != current_notes().mesh:
-        counts = sharding.divisions(len(piece.spec))
-        fits = not any(map(mod, global_shape(piece), counts))
-        return [piece._replace(asked=sharding) if fits else piece]
-    return constrain_sharded_value(primitive, piece, sharding, **params)
+        counts = sharding.divisions(len(shard.spec))
+        fits = not any(map(mod, global_shape(shard), counts))
+        return [shard._replace(requested=sharding) if fits else shard]
+    return constrain_sharded_value(primitive, shard, sharding, **params)
 
 
 sharding_rules.supersede(
@@ -173,24 +173,24 @@ sharding_rules.supersede(
 )
 
 
-def _put_pieces(primitive, *pieces, devices, **params):
-    pairs = zip(pieces, devices)
+def _put_shards(primitive, *shards, devices, **params):
+    pairs = zip(shards, devices)
     return [
-        constrain_anywhere(primitive, piece, wanted)[0]
-        if isinstance(wanted, NamedSharding) else piece
-        for piece, wanted in pairs
+        constrain_anywhere(primitive, shard, wanted)[0]
+        if isinstance(wanted, NamedSharding) else shard
+        for shard, wanted in pairs
     ]  # fmt: skip
 
 
-sharding_rules[device_put_p] = _put_pieces
+sharding_rules[device_put_p] = _put_shards
 
 
-def _inspect_piece(primitive, piece, callback):
-    callback(NamedSharding(current_notes().mesh, partition_spec_of(piece.spec)))
+def _inspect_shard(primitive, shard, callback):
+    callback(NamedSharding(current_notes().mesh, partition_spec_of(shard.spec)))
     return []
 
 
-sharding_rules[inspect_sharding_p] = _inspect_piece
+sharding_rules[inspect_sharding_p] = _inspect_shard
 
 
 def _batched(axis, args, dims, sharding, **params):
@@ -212,8 +212,8 @@ deftranspose(
     lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
 )
 vmap_rules[sharding_constraint_p] = _batched
-python_rules[sharding_constraint_p] = lambda writer, eqn, operands, results: (
-    writer.assign(results, operands)
+python_rules[sharding_constraint_p] = lambda emitter, eqn, operands, results: (
+    emitter.assign(results, operands)
 )
 kernel_rules[sharding_constraint_p] = lambda lowering, eqn, x: [x]
 device_constraint_rules[sharding_constraint_p] = lambda params: [

@@ -48,7 +48,7 @@ from minijax.spmd.partitioner import (
 # Sharding rules of convolutions, and of folds of windows.
 
 
-def convolve_pieces(primitive, left, right, dimension_numbers, **params):
+def convolve_shards(primitive, left, right, dimension_numbers, **params):
     """Convolve parts of a batch; if features are cut, each device has part of a sum."""
     if params["feature_group_count"] != 1 or params["batch_group_count"] != 1:
         whole = params | {"dimension_numbers": dimension_numbers}
@@ -58,8 +58,8 @@ def convolve_pieces(primitive, left, right, dimension_numbers, **params):
         [[left.spec[batch]], [left.spec[feature], right.spec[into]], [right.spec[out]]]
     )
     operands = [
-        reshard_value(piece, tuple([places.get(i, ()) for i in range(len(piece.spec))]))
-        for piece, places in (
+        reshard_value(shard, tuple([places.get(i, ()) for i in range(len(shard.spec))]))
+        for shard, places in (
             (left, {batch: cuts[0], feature: cuts[1]}),
             (right, {into: cuts[1], out: cuts[2]}),
         )
@@ -81,7 +81,7 @@ def slid_axes(window_dimensions, window_strides, padding, **params):
     ]
 
 
-sharding_rules[lax.conv_general_dilated_p] = convolve_pieces
+sharding_rules[lax.conv_general_dilated_p] = convolve_shards
 sharding_rules.update(dict.fromkeys(
     (
         lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p,
@@ -121,7 +121,7 @@ def _counters(windows, ndim, counting):
     return dict(zip(windows.operand_batching_dims, places))
 
 
-def gather_pieces(
+def gather_shards(
     primitive, operand, indices, dimension_numbers, slice_sizes, **params
 ):  # fmt: skip
     """Take windows of parts, where they have an axis whole; of own indices each."""
@@ -149,7 +149,7 @@ def _window(sizes, spec, wide):
     return tuple([own[i] if i in wide else size for i, size in enumerate(sizes)])
 
 
-def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **params):
+def scatter_shards(primitive, operand, indices, updates, dimension_numbers, **params):
     """Change parts of an array, where each update has an axis whole."""
     windows, shape = WindowDims(*dimension_numbers), global_shape(operand)
     ndim, rank = len(shape), len(updates.spec)
@@ -188,7 +188,7 @@ def _as_operand(spec, theirs):
     ])  # fmt: skip
 
 
-def slice_pieces(primitive, operand, *starts, slice_sizes):
+def slice_shards(primitive, operand, *starts, slice_sizes):
     """Cut out of parts, along axes that the slice has whole."""
     pairs = zip(operand.spec, slice_sizes, global_shape(operand))
     spec = tuple([cut if size == whole else () for cut, size, whole in pairs])
@@ -198,7 +198,7 @@ def slice_pieces(primitive, operand, *starts, slice_sizes):
     return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
-def update_pieces(primitive, operand, update, *starts):
+def update_shards(primitive, operand, update, *starts):
     """Put a slice into parts, along axes that it has whole."""
     rows = zip(update.spec, global_shape(operand), global_shape(update))
     theirs = {i: cut for i, (cut, whole, size) in enumerate(rows) if size == whole}
@@ -208,11 +208,11 @@ def update_pieces(primitive, operand, update, *starts):
     return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
-sharding_rules[lax.gather_p] = gather_pieces
-sharding_rules[lax.dynamic_slice_p] = slice_pieces
-sharding_rules[lax.dynamic_update_slice_p] = update_pieces
+sharding_rules[lax.gather_p] = gather_shards
+sharding_rules[lax.dynamic_slice_p] = slice_shards
+sharding_rules[lax.dynamic_update_slice_p] = update_shards
 _scatters = "scatter scatter_add scatter_mul scatter_min scatter_max"
-sharding_rules.update(dict.fromkeys(primitives_named(_scatters), scatter_pieces))
+sharding_rules.update(dict.fromkeys(primitives_named(_scatters), scatter_shards))
 
 
 # Sharding rules of loops, choices and maps: propagation to a fixed point.
@@ -237,8 +237,8 @@ def partition_body(closed, specs, wanted=None):
     before = list(notes.lines) if notes else []
 
     def program(*parts):
-        pieces = [ShardedValue(*pair) for pair in zip(parts, specs)]
-        outs = partition_jaxpr(closed.jaxpr, closed.consts, pieces)
+        shards = [ShardedValue(*pair) for pair in zip(parts, specs)]
+        outs = partition_jaxpr(closed.jaxpr, closed.consts, shards)
         found[:] = [out.spec for out in outs] if wanted is None else wanted
         return [reshard_value(out, spec) for out, spec in zip(outs, found)]
 
@@ -285,10 +285,10 @@ def settled_carry(step, before, carry, after):
     return carry
 
 
-def scan_pieces(primitive, *pieces, jaxpr, num_consts, num_carry, **params):
+def scan_shards(primitive, *shards, jaxpr, num_consts, num_carry, **params):
     """Run a loop on parts: rows are whole along the axis that counts them."""
     consts, carry, xs = split_list_by_sizes(
-        [x.spec for x in pieces], num_consts, num_carry
+        [x.spec for x in shards], num_consts, num_carry
     )
     rows = [spec[1:] for spec in xs]
     carry = settled_carry(jaxpr, consts, carry, rows)
@@ -296,18 +296,18 @@ def scan_pieces(primitive, *pieces, jaxpr, num_consts, num_carry, **params):
     wanted = [*carry, *outs[num_carry:]]
     step, _ = partition_body(jaxpr, [*consts, *carry, *rows], wanted)
     specs = [*consts, *carry, *[((), *spec) for spec in rows]]
-    operands = [reshard_value(*pair) for pair in zip(pieces, specs)]
+    operands = [reshard_value(*pair) for pair in zip(shards, specs)]
     sizes = {"num_consts": num_consts, "num_carry": num_carry}
     found = primitive.bind(*operands, jaxpr=step, **sizes, **params)
     ends = [*carry, *[((), *spec) for spec in wanted[num_carry:]]]
     return [ShardedValue(*pair) for pair in zip(found, ends)]
 
 
-def while_pieces(
-    primitive, *pieces, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr
+def while_shards(
+    primitive, *shards, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr
 ):  # fmt: skip
     """Run a loop on parts; the condition is the same on all devices."""
-    specs = [x.spec for x in pieces]
+    specs = [x.spec for x in shards]
     tests, consts, carry = split_while_args(specs, cond_nconsts, body_nconsts)
     settled = settled_carry(body_jaxpr, consts, carry, [])
     whole = [((),) * aval.ndim for aval in cond_jaxpr.out_avals]
@@ -318,13 +318,13 @@ def while_pieces(
         "body_jaxpr": partition_body(body_jaxpr, [*consts, *carry], carry)[0],
         "cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts,
     }  # fmt: skip
-    pairs = zip(pieces, [*tests, *consts, *carry])
+    pairs = zip(shards, [*tests, *consts, *carry])
     found = primitive.bind(*[reshard_value(*pair) for pair in pairs], **params)
     ends = zip(map(ShardedValue, found, carry), settled)
     return [_reshard_to(*pair) for pair in ends]
 
 
-def cond_pieces(primitive, index, *operands, branches):
+def cond_shards(primitive, index, *operands, branches):
     """Choose on parts; all devices take the same branch."""
     specs = [x.spec for x in operands]
     outs = [partition_body(branch, specs)[1] for branch in branches]
@@ -358,14 +358,14 @@ def evaluate_global(closed, args):
     return [read(x) for x in closed.outvars]
 
 
-def map_pieces(primitive, *pieces, jaxpr, mesh, in_specs, out_specs, **params):
+def map_shards(primitive, *shards, jaxpr, mesh, in_specs, out_specs, **params):
     """Write the body of a shard_map into the program of one device."""
     notes = current_notes()
     if notes is None or notes.mesh != mesh:
         how = {"in_specs": in_specs, "out_specs": out_specs, "jaxpr": jaxpr}
-        return replicate_fallback(primitive, *pieces, mesh=mesh, **how, **params)
-    ins = [tuple(spec_dims(spec, len(x.spec))) for spec, x in zip(in_specs, pieces)]
-    outs = evaluate_global(jaxpr, [reshard_value(*pair) for pair in zip(pieces, ins)])
+        return replicate_fallback(primitive, *shards, mesh=mesh, **how, **params)
+    ins = [tuple(spec_dims(spec, len(x.spec))) for spec, x in zip(in_specs, shards)]
+    outs = evaluate_global(jaxpr, [reshard_value(*pair) for pair in zip(shards, ins)])
     pairs = zip(outs, out_specs)
     return [
         ShardedValue(y, tuple(spec_dims(spec, typeof(y).ndim))) for y, spec in pairs
@@ -381,6 +381,6 @@ def mesh_of_map(params):
 
 device_constraint_rules[shard_map_p] = mesh_of_map
 sharding_rules.update({
-    scan_p: scan_pieces, while_p: while_pieces, cond_p: cond_pieces,
-    shard_map_p: map_pieces,
+    scan_p: scan_shards, while_p: while_shards, cond_p: cond_shards,
+    shard_map_p: map_shards,
 })  # fmt: skip

@@ -626,8 +626,8 @@ def put(block, stack, place, row):
     return block.op("dynamic_update_slice", [stack, row, *places], stack.aval)
 
 
-def counted(block, length, state, turn):
-    """Write a loop of so many turns: the state becomes ``turn(block, i, *state)``."""
+def counted(block, length, state, iteration):
+    """Write a loop in which the state becomes ``iteration(block, i, *state)``."""
     if not length:  # a stack without rows has none that a body could take
         return state
 
@@ -637,7 +637,7 @@ def counted(block, length, state, turn):
 
     def step(inner, i, *state):
         after = inner.op("add", [i, inner.constant(np.int32(1), INDEX)], INDEX)
-        return [after, *turn(inner, i, *state)]
+        return [after, *iteration(inner, i, *state)]
 
     start = block.constant(np.int32(0), INDEX)
     return loop(block, [start, *state], more, step)[1:]
@@ -650,7 +650,7 @@ def _scan(block, eqn, *operands):
     stacks = operands[first + count :]
     empty = [splat_constant(block, 0, var.aval) for var in eqn.outvars[count:]]
 
-    def turn(inner, i, *state):
+    def iteration(inner, i, *state):
         if params["reverse"]:
             last = inner.constant(np.int32(length - 1), INDEX)
             i = inner.op("subtract", [last, i], INDEX)
@@ -659,7 +659,7 @@ def _scan(block, eqn, *operands):
         pairs = zip(state[count:], results[count:])
         return [*results[:count], *(put(inner, ys, i, y) for ys, y in pairs)]
 
-    return counted(block, length, [*carry, *empty], turn)
+    return counted(block, length, [*carry, *empty], iteration)
 
 
 stablehlo_rules[scan_p] = _scan

@@ -24,12 +24,12 @@ from minijax.llvm.instructions import FunctionBuilder, declaration
 
 # Operations on words that several threads see at once.
 
-_turn = threading.RLock()
+_one_at_a_time = threading.RLock()
 
 
 def fetch_add(address, number):
     """Add a number to a word; return what was there before."""
-    with _turn:
+    with _one_at_a_time:
         before = i64[address]
         i64[address] = before + number
         return before
@@ -37,20 +37,20 @@ def fetch_add(address, number):
 
 def load_acquire(address):
     """Return a word, and with it all that was written before it was put there."""
-    with _turn:
+    with _one_at_a_time:
         return i64[address]
 
 
 def atomic_exchange(address, value):
     """Write a word, behind all that was written before; return what was there."""
-    with _turn:
+    with _one_at_a_time:
         before, i64[address] = i64[address], value
         return before
 
 
 def compare_exchange(address, old, new):
     """Write a word if an old one is there; return whether it was."""
-    with _turn:
+    with _one_at_a_time:
         same = i64[address] == old
         i64[address] = new if same else i64[address]
         return int(same)
@@ -111,7 +111,7 @@ PoolState = SimpleNamespace(
     acquire=352, release=360, acquire_timed=368, never=376,
     workers=384,
 )  # fmt: skip
-WorkerState = SimpleNamespace(asleep=0, bed=8, space=16)
+WorkerState = SimpleNamespace(asleep=0, parking_lock=8, space=16)
 
 
 # Spinning: to look at a word that another thread will change.
@@ -119,22 +119,22 @@ WorkerState = SimpleNamespace(asleep=0, bed=8, space=16)
 
 def spin_until_changed(address, known, patience):
     """Look some times until a word is not the known one any more; return it."""
-    turns = 0
+    spins = 0
     now = load_acquire(address)
-    while now == known and turns < patience:
+    while now == known and spins < patience:
         spin_pause()
-        turns += 1
+        spins += 1
         now = load_acquire(address)
     return now
 
 
 def wait_for_parts(pool):
     """Wait until all parts are done."""
-    turns = 0
+    spins = 0
     while load_acquire(pool + PoolState.done) < i64[pool + PoolState.count]:
-        if turns < i64[pool + PoolState.patience]:
+        if spins < i64[pool + PoolState.patience]:
             spin_pause()
-            turns += 1
+            spins += 1
         else:
             call_pointer(
                 i64[pool + PoolState.acquire_timed], i64[pool + PoolState.never], 50, 0

@@ -1,4 +1,4 @@
-"""Kernels that do some turns of their outermost loop, and steps that threads share."""
+"""Kernels that do a part of their outermost loop, and steps that threads share."""
 
 # Made from chapters/27_threads_upper.md by `make chapter`;
 # edit the chapter, not this file.
@@ -29,7 +29,7 @@ from minijax.threads.pool import parallel_for_address
 from minijax.threads.split_reductions import MAX_PARTIAL_BYTES, two_stage_fold
 from minijax.vectorization.row_schedules import Stream, is_strip_minable
 
-# Kernels as functions that do some turns of their outermost loop.
+# Kernels as functions that do some iterations of their outermost loop.
 
 PIECES = 16  # of a matrix whose columns are added up, at least
 
@@ -81,14 +81,14 @@ def range_function(kernel, name, target, unit):
       unit: of what the parts are multiples, but for the end of the last one.
 
     Raises:
-      ValueError: the loop does another number of turns at once, so that such a part
+      ValueError: the loop does another number of iterations at once, so such a part
         would end inside of them.
     """
     *before, loop = parallel_nest(kernel, target)
     if unit % grain_unit(loop):
         raise ValueError(
-            f"Parts of {unit} turns would cut {kernel.label}, which does "
-            f"{grain_unit(loop)} turns at once: let parts be multiples of that."
+            f"Parts of {unit} iterations would cut {kernel.label}, which does "
+            f"{grain_unit(loop)} iterations at once: let parts be multiples of that."
         )
     steps = [*before, loop._replace(parallel=True)]
     more = ("i64", "%lo"), ("i64", "%hi")

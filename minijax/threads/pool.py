@@ -65,7 +65,7 @@ def drain(pool, space):
 
 
 def offer(pool, task, args, size, step):
-    """Put a task there, in parts of some turns."""
+    """Put a task there, in parts of some iterations."""
     i64[pool + PoolState.task] = task
     i64[pool + PoolState.args] = args
     i64[pool + PoolState.size] = size
@@ -93,7 +93,8 @@ def unpark(pool, most):
             load_acquire(me + WorkerState.asleep) != 0
             and compare_exchange(me + WorkerState.asleep, 1, 0) != 0
         ):
-            call_pointer(i64[pool + PoolState.release], i64[me + WorkerState.bed])
+            lock = i64[me + WorkerState.parking_lock]
+            call_pointer(i64[pool + PoolState.release], lock)
             most -= 1
         me += CACHE_LINE
     return 0
@@ -188,11 +189,11 @@ class ThreadPool:
         for place, name in zip(places, names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
             i64[self.address + place] = function_pointer(function)
-        i64[self.address + PoolState.never] = self._bed()
+        i64[self.address + PoolState.never] = self._parking_lock()
         i64[self.address + PoolState.spins] = 500
         i64[self.address + PoolState.patience] = 2000
 
-    def _bed(self):
+    def _parking_lock(self):
         """Return a lock that is locked."""
         allocate = ctypes.pythonapi.PyThread_allocate_lock
         allocate.restype = ctypes.c_void_p
@@ -203,7 +204,7 @@ class ThreadPool:
     def _hire(self, number):
         me = self.address + PoolState.workers + number * CACHE_LINE
         self.workspaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
-        i64[me + WorkerState.bed] = self._bed()
+        i64[me + WorkerState.parking_lock] = self._parking_lock()
         i64[me + WorkerState.space] = -(-self.workspaces[-1].ctypes.data // 64) * 64
         function, name = self.function("worker_loop", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as a thread is inside

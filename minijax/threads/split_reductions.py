@@ -167,14 +167,14 @@ class AxisSplit:
         self.number, self.nodes = None, []
         if self.length * parts != self.size:
             self.length = PART_ALIGNMENT * -(-self.length // PART_ALIGNMENT)
-            part, turn = index_node(0), index_node(1 + axis)
+            part, index = index_node(0), index_node(1 + axis)
             length, size = (
                 constant_node(x, part.dtype) for x in (self.length, self.size)
             )
             first = op_node("mul", part, length)
-            self.number = op_node("add", first, turn)
+            self.number = op_node("add", first, index)
             self.inside = op_node("lt", self.number, size)
-            self.nodes = [part, length, first, turn, self.number, size, self.inside]
+            self.nodes = [part, length, first, index, self.number, size, self.inside]
         self.sizes = [parts, *kernel.sizes]
         self.sizes[1 + axis] = self.length
 

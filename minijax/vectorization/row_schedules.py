@@ -38,7 +38,7 @@ from minijax.vectorization.vector_functions import (
 )
 from minijax.vectorization.vectorizer import best_vectorization, step_cost
 
-# Marks of loops: vectors where they are best, turns written out, sums in blocks.
+# Marks of loops: vectors where they are best, iterations written out, sums in blocks.
 
 
 def vectorize_loops(kernel, steps, target):
@@ -56,8 +56,8 @@ def vectorize_loops(kernel, steps, target):
 def annotate_loops(kernel, steps, target, beside=1):
     """Return the steps of a nest with loops marked as they are to be written.
 
-    Each step is written `beside` times, for turns of loops around that are done side
-    by side.
+    Each step is written `beside` times, for iterations of loops around that are done
+    side by side.
     """
     return [
         annotate_loop(kernel, step, target, beside) if is_loop(step) else step
@@ -82,7 +82,7 @@ def is_masked(kernel, loop, target):
     """Return whether the vectors of a loop should have masks: its body is written once.
 
     AVX-512 has registers for masks. A fold, or a function with a part for rare
-    arguments, would have to ask in each turn which lanes count.
+    arguments, would have to ask in each iteration which lanes count.
     """
     size = kernel.sizes[loop.axis]
     if not loop.lanes or size % loop.lanes == 0 or size >= 2**31:
@@ -123,17 +123,18 @@ class RowStore(NamedTuple):
 
     Attributes:
       row: the `RegisterRow`.
-      turns: if it is one of several side by side, the `Turn` that it belongs to, of
+      iterations: if it is one of several side by side, an `UnrolledIteration` for
         each of these loops.
     """
 
     row: RegisterRow
-    turns: tuple = ()
+    iterations: tuple = ()
 
     @property
     def node(self):
         """The node of the number."""
-        return functools.reduce(lambda x, turn: turn.node(x), self.turns, self.row.node)
+        into = lambda node, iteration: iteration.node(node)  # noqa: E731
+        return functools.reduce(into, self.iterations, self.row.node)
 
 
 class RowLoad(NamedTuple):
@@ -329,8 +330,8 @@ def emit_keep(f, step):
     """Write the store of a number, or a vector, into a row."""
     row = step.row
     place, size = place_in_row(f, row)
-    for turn in step.turns:
-        place = turn.place(place)
+    for iteration in step.iterations:
+        place = iteration.place(place)
     x, lanes = f.names[step.node], f.lanes_of(step.node)
     with f.within_strips():
         emit_scratch_store(f, row, row.node.dtype, place, size, x, lanes)
@@ -345,9 +346,9 @@ def emit_recall(f, step):
     f.names[row.node] = x
 
 
-def jammed_keep(keep, turns):
-    """Return what several turns side by side put into a row."""
-    return [keep._replace(turns=(*keep.turns, turn)) for turn in turns]
+def jammed_keep(keep, iterations):
+    """Return what several iterations side by side put into a row."""
+    return [keep._replace(iterations=(*keep.iterations, each)) for each in iterations]
 
 
 unroll_and_jam_rules[RowStore] = jammed_keep
@@ -662,11 +663,11 @@ def emit_stream(f, stream):
 def emit_pieces(f, first, count, length, write):
     """Write a loop over pieces of so many rows, and the piece that is left."""
 
-    def turn(index, _):
+    def iteration(index, _):
         write(f.sum(first, index), length)
         return []
 
-    f.turns(0, length, count // length, [], turn)
+    f.counted_loop(0, length, count // length, [], iteration)
     if count % length:
         write(f.sum(first, count - count % length), count % length)
 
@@ -720,10 +721,10 @@ def check_stream(walk, stream):
 step_checks[Stream] = check_stream
 
 
-def jammed_stream(stream, turns):
-    """Return a stream whose folds are those of several turns of a loop around it."""
+def jammed_stream(stream, iterations):
+    """Return a stream with the folds of several iterations of a loop around it."""
     before, [rows], after = (
-        unroll_and_jam(steps, turns)
+        unroll_and_jam(steps, iterations)
         for steps in (stream.before, [stream.rows], stream.after)
     )
     return [stream._replace(before=before, rows=rows, after=after)]
@@ -753,14 +754,14 @@ def emit_stream_enter(f, stream, which, fold, values):
 def along_vectors(f, stream, body):
     """Write a loop over the vectors of a stream, or over those that are asked for."""
 
-    def turn(index):
+    def iteration(index):
         f.move(stream.axis, index)
         body()
 
     def write(first, step, count):
         if stream.parallel:
-            return emit_part(f, first, step, count, turn)
-        return emit_fold_loop(f, (), first, step, count, turn)
+            return emit_part(f, first, step, count, iteration)
+        return emit_fold_loop(f, (), first, step, count, iteration)
 
     f.vectors(stream.axis, stream.lanes, write)
 

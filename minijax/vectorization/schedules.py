@@ -90,7 +90,7 @@ def tile_transposes(kernel, steps, target):
 def tiled(kernel, loop, target):
     """Return a nest with tiles instead of a loop, or None if they do not help.
 
-    No number may go from one turn to another: the loops change places.
+    No number may go from one iteration to another: the loops change places.
     """
     steps = [*walk_nest([loop])]
     body = [*dict.fromkeys(step for step in steps if not is_loop(step))]
@@ -133,16 +133,16 @@ def emit_transpose_tiles(f, tile):
     def write(index, live):
         squares = [emit_square(f, tile.axis, index, x, live) for x in tile.turned]
 
-        def turn(number, _):
+        def iteration(number, _):
             f.indices[tile.axis] = f.sum(index, number)
             for node, square in zip(tile.turned, squares):
                 f.names[node] = emit_line(f, node, square, number)
             emit_steps(f, body)
             return []
 
-        return f.turns(0, 1, live, [], turn)
+        return f.counted_loop(0, 1, live, [], iteration)
 
-    f.turns(0, lanes, size // lanes, [], lambda index, _: write(index, lanes))
+    f.counted_loop(0, lanes, size // lanes, [], lambda index, _: write(index, lanes))
     if size % lanes:
         write(size - size % lanes, size % lanes)
 
@@ -200,9 +200,9 @@ def emit_edge(f, axis, index, node, live, square):
             f.store(kind, x, f.at(kind, square, start, lane))
             return []
 
-        return f.turns(0, 1, f.live, [], cell)
+        return f.counted_loop(0, 1, f.live, [], cell)
 
-    f.turns(0, 1, live, [], line)
+    f.counted_loop(0, 1, live, [], line)
     f.indices[along] = first
 
 
@@ -228,14 +228,14 @@ def square_function(kind, lanes):
 
 
 def register_block(kernel, steps, target):
-    """Return the steps of a nest with loops whose turns are done side by side."""
+    """Return the steps of a nest with loops whose iterations are done side by side."""
     return [
         blocked_rows(kernel, step, target) if is_loop(step) else step for step in steps
     ]
 
 
 def blocked_rows(kernel, loop, target):
-    """Return a loop with marks where turns of it, or of loops in it, share loads."""
+    """Return a loop with marks where its iterations, or inner loops', share loads."""
     count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
         return loop._replace(together=count)
@@ -250,7 +250,7 @@ MAX_BLOCK_VECTORS, MAX_BLOCK_ROWS, MAX_BLOCK_STEPS = (
 
 
 def short_rows(kernel, loop, target):
-    """Return how many turns of a loop over short rows are done side by side, or 0.
+    """Return how many iterations of a loop over short rows are done side by side, or 0.
 
     The ends of their folds do not wait for each other then. A single sum has too
     little to wait for.
@@ -275,14 +275,14 @@ def short_rows(kernel, loop, target):
 
 
 def may_be_beside(step):
-    """Return whether a step is one that turns of a loop may do side by side."""
+    """Return whether a step is one that iterations of a loop may do side by side."""
     fold, update = getattr(step, "fold", None), getattr(step, "update", None)
     known = isinstance(step, Node | Store | FoldInit | FoldCombine | RowStore)
     return known and not update and not (fold and is_scan(fold))
 
 
 def rows_together(kernel, loop, target):
-    """Return how many turns of a loop share loads, and find room in registers."""
+    """Return how many iterations of a loop share loads, and find room in registers."""
     strips = [x.strip for x in loop.body if is_loop(x) and x.strip]
     across, rows = folded_inside(loop := without_strips(loop))
     if rows is None or not rows.folds or not is_perfect_nest([loop, across, rows]):

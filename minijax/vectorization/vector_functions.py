@@ -77,7 +77,7 @@ def _kind_of(node, lanes):
 def _harmless(f, kind, x, lanes):
     """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
     mask, one = f.living(), splat(kind, "1.0", lanes)
-    return f.choose(mask, x, one, kind, lanes) if mask else x
+    return f.select(mask, x, one, kind, lanes) if mask else x
 
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):
@@ -96,7 +96,7 @@ def _write_rare(f, function, names, lanes):
     args = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
     slow = f.call(kind, f"{function_name(function, lanes)}_rare", *args, own=True)
     if lanes:
-        slow = f.choose(condition, slow, usual, _kind_of(function.result, 0), lanes)
+        slow = f.select(condition, slow, usual, _kind_of(function.result, 0), lanes)
     f.line("br label %done")
     f.start("done")
     return f.emit(f"phi {kind} [ {usual}, %entry ], [ {slow}, %rare ]")
@@ -125,7 +125,7 @@ def _texts_one_by_one(function, lanes):
         pair = f"{vector} {names[0]}, {kind} {value}"
         return [f.emit(f"insertelement {pair}, i64 {lane}")]
 
-    [result] = f.turns(0, 1, lanes, [(vector, "undef")], body)
+    [result] = f.counted_loop(0, 1, lanes, [(vector, "undef")], body)
     return {label: _definition(f, function, label, lanes, result, "noinline")}
 
 
@@ -180,7 +180,7 @@ def walk_nest(steps):
 
 
 def is_vectorizable(loop):
-    """Return whether the turns of a loop may be done at once.
+    """Return whether the iterations of a loop may be done at once.
 
     No fold may run along it, and no two lanes may meet in a place that is computed.
     """
@@ -200,7 +200,7 @@ def leaps(step, axis):
 
 
 def is_unrollable(kernel, loop, beside=1):
-    """Return whether the turns of a loop may stand in the text one after the other.
+    """Return whether the iterations of a loop may be written out one after the other.
 
     Each of its steps may have to be written several times `beside` itself.
     """
@@ -241,7 +241,7 @@ def vector_lanes(kernel, loop, target):
     Where there is little to do for each of them, several registers stand for a vector:
     then the processor has something to do while it waits. Elements that are no
     neighbours, and that enter running folds, keep it busy without. So do functions,
-    but not if each turn of a loop inside goes to another row for its numbers.
+    but not if each iteration of a loop inside goes to another row for its numbers.
     """
     size, lanes = kernel.sizes[loop.axis], target.lanes(widest_dtype(loop))
     if size <= lanes:
@@ -264,7 +264,7 @@ def vector_lanes(kernel, loop, target):
 
 
 def functions_of_rows(loop):
-    """Return whether a loop in a loop has functions, and reads a row in each turn."""
+    """Return whether an inner loop has functions, and reads a row in each iteration."""
     inner = [step for step in loop.body if is_loop(step)]
     return any(
         any(map(is_function_call, each.body))

@@ -17,7 +17,7 @@ from minijax.vectorization.vector_functions import (
     widest_dtype,
 )
 
-WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
+WAIT = 3  # what an iteration of a running fold takes, as it waits for the one before
 LEVEL = 2  # what it takes to fold one half of a vector's lanes with the other
 
 

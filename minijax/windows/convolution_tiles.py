@@ -189,7 +189,7 @@ def write_taps(f, tile):
         a, b, *sums = values
         places = [f.at(kind, b, u, rest) for u, (_, rest) in zip(units, starts)]
         y = [f.load(kind, place, lanes) for place in places]
-        x = [f.wide(kind, f.load(kind, f.at(kind, a, row)), lanes) for row in rows]
+        x = [f.splat(kind, f.load(kind, f.at(kind, a, row)), lanes) for row in rows]
         pairs = [(x[row], y[number]) for row, number in tile.places]
         sums = [emit_fma(f, tile.dtype, *p, s, lanes) for p, s in zip(pairs, sums)]
         return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
@@ -231,7 +231,7 @@ DEPTH = 1024  # terms that are summed before the next tile begins
 
 
 class TileLoop(NamedTuple):
-    """So many turns, and how far each moves in the array, the window, the result."""
+    """So many iterations; how far each moves in the array, the window, the result."""
 
     count: int
     a: int
@@ -347,7 +347,7 @@ def write_tap_product(f, step):
     for first, some, count in parts:
         if some * count:
             body = tile_blocks(f, step, target, starts, table, some)
-            f.turns(first, block, count, [], body)
+            f.counted_loop(first, block, count, [], body)
 
 
 def tile_blocks(f, step, target, starts, table, taps):
@@ -373,7 +373,7 @@ def tile_blocks(f, step, target, starts, table, taps):
                 return []
 
             if some * count:
-                f.turns(start, at_once, count, [], columns)
+                f.counted_loop(start, at_once, count, [], columns)
         return []
 
     return block
@@ -386,13 +386,13 @@ def write_around(f, step, tile, target, fixed, starts, axis):
         return
     loop, kind = step.outer[axis], llvm_type(step.out.dtype)
 
-    def turn(index, _):
+    def iteration(index, _):
         moves = [emit_int_op(f, "mul", index, move) for move in loop[1:]]
         inner = [f.at(kind, *pair) for pair in zip(starts, moves)]
         write_around(f, step, tile, target, fixed, inner, axis + 1)
         return []
 
-    f.turns(0, 1, loop.count, [], turn)
+    f.counted_loop(0, 1, loop.count, [], iteration)
 
 
 def write_row_tiles(f, step, tile, target, fixed, starts):
@@ -422,7 +422,7 @@ def write_row_tiles(f, step, tile, target, fixed, starts):
             f.call("void", name, *zip(kinds, args), own=True)
             return []
 
-        f.turns(first, rows, count, [], some)
+        f.counted_loop(first, rows, count, [], some)
 
 
 step_kinds[TapProduct] = StepKind(
@@ -595,13 +595,13 @@ def taps_of(lowering, axes):
         runs.append(loop)
     terms = max(runs, key=lambda loop: loop.count, default=TileLoop(1, 0, 0, 0))
     runs = [loop for loop in runs if loop is not terms]
-    turns = itertools.product(*[range(loop.count) for loop in runs])
+    iterations = itertools.product(*[range(loop.count) for loop in runs])
     places = [
         [
-            sum(i * move for i, move in zip(turn, moves))
+            sum(i * move for i, move in zip(iteration, moves))
             for moves in ([x.a for x in runs], [x.b for x in runs])
         ]
-        for turn in turns
+        for iteration in iterations
     ]
     table = np.array(places, np.int32).reshape(-1, 2)
     return terms, lowering.constant(table, ShapedArray(table.shape, table.dtype))

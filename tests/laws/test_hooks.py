@@ -29,7 +29,8 @@ def test_each_hook_has_a_sentence_beside_it():
 def test_all_hooks_are_on_the_page():
     page = hooks.page()
     for hook in hooks.found():
-        assert f"{hook.module.removeprefix(f'{PACKAGE}.')}.{hook.name}` | [" in page
+        module = hook.module.removeprefix(f"{PACKAGE}.")
+        assert f"| `{hook.name}` of `{module}` | {hook.sentence} | [" in page
 
 
 def test_values_are_few():

@@ -276,7 +276,7 @@ def bind_check(error, debug=False):
 impl_rules[check_p], shape_rules[check_p] = _raise_failed, lambda *avals, **params: []
 jvp_rules[check_p], vmap_rules[check_p] = defjvp_zero(check_p), _of_batch
 effect_rules[check_p] = lambda eqn: not eqn.params["debug"]
-python_rules[check_p] = lambda writer, eqn, operands, results: _refuse_staged(eqn)
+python_rules[check_p] = lambda emitter, eqn, operands, results: _refuse_staged(eqn)
 kernel_rules[check_p] = lambda lowering, eqn, *operands: _refuse_staged(eqn)
 pp_eqn_rules[check_p] = lambda eqn, writing: pp_eqn_default(
     eqn, writing, {"debug": eqn.params["debug"]}
