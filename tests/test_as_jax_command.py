@@ -57,7 +57,8 @@ PYTEST = "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"
 
 
 def test_a_script_gets_its_arguments_its_folder_and_its_status(folder):
-    status, said, wrong = start(folder.parent, *AS_JAX, f"{folder}/script.py", "-m", "x")
+    words = f"{folder}/script.py", "-m", "x"
+    status, said, wrong = start(folder.parent, *AS_JAX, *words)
     assert (status, said.strip(), wrong) == (7, "6.0 5 ['-m', 'x'] __main__", "")
 
 

@@ -107,8 +107,8 @@ _TEXT = (
     "(An amendment leaves none: the lower module has the new lines.) "
     "Who opens a hook and who fills it was found by importing the package in the order "
     "of its pages and comparing all objects before and after each module, and by "
-    "reading which functions fill one later. The second column repeats the comments that "
-    "stand beside the hooks in their modules."
+    "reading which functions fill one later. The second column repeats the comments "
+    "that stand beside the hooks in their modules."
 )
 
 

@@ -16,7 +16,8 @@ PACKAGE = "minijax"
 DOORS = frozenset(
     """
     __main__
-    ad_checkpoint api_util as_jax core custom_batching custom_derivatives debug dlpack dtypes
+    ad_checkpoint api_util as_jax
+    core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax
     extend/arguments extend/dtypes extend/promotion extend/rules

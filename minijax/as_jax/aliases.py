@@ -95,7 +95,8 @@ def why_not(whole):
             "makes machine code by itself. A program that needs it needs JAX."
         )
     serve = public_places(whole.rpartition(".")[2].lstrip("_"))
-    way = f"The public {' or '.join(serve)} serves." if serve else "No public name fits."
+    words = f"The public {' or '.join(serve)} serves."
+    way = words if serve else "No public name fits."
     return f"{whole} is private to JAX, and no package that we know asks for it. {way}"
 
 

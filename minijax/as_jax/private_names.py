@@ -147,8 +147,8 @@ def check_close(xs, ys, atol=None, rtol=None, err_msg=""):
         x, y = np.asarray(x), np.asarray(y)
         usual = max(_TOLERANCES.get(each.dtype.name, 0.0) for each in (x, y))
         near, far = (usual if each is None else each for each in (atol, rtol))
-        limits = {"atol": near * x.size, "rtol": far * y.size}
-        np.testing.assert_allclose(x, y, **limits, err_msg=err_msg)
+        near, far = near * x.size, far * y.size
+        np.testing.assert_allclose(x, y, rtol=far, atol=near, err_msg=err_msg)
 
 
 class NodeClasses:

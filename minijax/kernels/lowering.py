@@ -292,7 +292,8 @@ class LoweringContext:
         """
         key = key, aval.shape, aval.dtype, *kernel_cache_key(operands)
         if key not in self.known:
-            out = self.launch(*write(), aval)
+            k, x = write()
+            out = self.launch(k, x, aval)
             self.known[key] = self.steps[-1], operands
             return out
         (launch, views), out = self.known[key], self.allocate(aval)

@@ -1,8 +1,8 @@
 """Which names of JAX packages ask for, read from their sources without running them.
 
-    python -m tests.conformance.names FOLDER             # how many each package asks for
-    python -m tests.conformance.names FOLDER --missing   # those that are not here
-    python -m tests.conformance.names FOLDER --private   # those that JAX calls private
+    python -m tests.conformance.names FOLDER            # how many each package asks for
+    python -m tests.conformance.names FOLDER --missing  # those that are not here
+    python -m tests.conformance.names FOLDER --private  # those that JAX calls private
 
 FOLDER holds the packages, as in `site-packages`.
 """
@@ -50,7 +50,7 @@ class Names(ast.NodeVisitor):
 
 
 def names_in(file):
-    """Return the names that a file asks for, each with a line; {} if it has an error."""
+    """Return the names that a file asks for, each with a line; {} if it is wrong."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError):
