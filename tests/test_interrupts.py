@@ -305,9 +305,8 @@ def test_calls(name, warm, draws=DRAWS):
     works()
 
 
-tersely = minijax.jit(lambda x: minijax.debug.print("{}", x))
 with np.printoptions(precision=2):
-    tersely(X)
+    tersely = minijax.jit(lambda x: minijax.debug.print("{}", x)).lower(X).compile()
 HALF, MATRIX = jnp.ones(2, "float16"), jnp.ones((40, 40))
 [LOG] = minijax.make_jaxpr(lax.log)(X).eqns
 # Settings of NumPy and Python that are another's: who sets them for a while.
