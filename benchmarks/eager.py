@@ -81,7 +81,7 @@ def main():
             mean = math.prod(ratios) ** (1 / len(ratios))
             behind = sum(ratio > 1 for ratio in ratios)
             print(f"{len(ratios)} calls with {kind} arrays: ", end="")
-            print(f"geometric mean {mean:.2f}, {behind} above 1")
+            print(f"geometric mean {mean:.3f}, {behind} above 1")
     if chosen.json:
         write_json(chosen.json, head, rows)
 
