@@ -55,7 +55,6 @@ def test_turns_inside_of_loops_go_on():
 def test_lanes_of_alike_folds_are_folded_together(how, terms):
     """In the order of a single one, and in fewer lines than one by one."""
     rng, rows = np.random.default_rng(terms), 13
-    x, out = Parameter("x", F32, rows * terms), Parameter("out", F32, rows)
     fold, given = Fold(how, (1,)), rng.normal(size=(rows, terms)).astype("float32")
     given[0, -1], given[1] = np.nan, -0.0
     texts, found = [], np.empty((2, rows), "float32")
