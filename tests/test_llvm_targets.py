@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from llvmlite import binding
 
 from minijax import jit
 from minijax.arrays.dtypes import config
@@ -60,8 +59,7 @@ def test_lanes_and_registers():
 
 
 def test_plain_on_other_processors(monkeypatch):
-    from llvmlite import binding
-
+    
     triple = "aarch64-unknown-linux-gnu"
     monkeypatch.setattr(binding, "get_default_triple", lambda: triple)
     monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "neoverse-n1")
@@ -183,12 +181,3 @@ def halves():
     library = TargetLibrary(HALVES, host_target())
     library.function("halves", 2)(x.ctypes.data, y.ctypes.data)
     print(*y)
-
-
-def test_all_functions_say_how_wide_vectors_are():
-    """LLVM describes a processor for each set of such words, and that takes long."""
-    one = ADD.replace(") {", ") nounwind {")
-    other = one.replace("twice", "again").replace("nounwind", "nounwind noinline")
-    module, _ = TargetLibrary(one + other, host_target()).prepared(binding)
-    width = f'"prefer-vector-width"="{8 * host_target().vector_bytes}"'.encode()
-    assert [width in b"".join(f.attributes) for f in module.functions] == [True, True]
