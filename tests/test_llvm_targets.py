@@ -59,7 +59,8 @@ def test_lanes_and_registers():
 
 
 def test_plain_on_other_processors(monkeypatch):
-    
+    from llvmlite import binding
+
     triple = "aarch64-unknown-linux-gnu"
     monkeypatch.setattr(binding, "get_default_triple", lambda: triple)
     monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "neoverse-n1")
