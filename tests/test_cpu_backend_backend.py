@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from minijax.cpu_backend.program_codegen import (
     inline_candidates,
     inline_functions,
 )
+from minijax.fusion import fusion_pass
+from minijax.fusion.fusion_pass import fuse_same_loops
 from minijax.jitting.compilation import backends
 from minijax.kernels.lowering import jaxpr_passes
 from minijax.llvm.compiler import object_code
@@ -54,6 +57,54 @@ def test_copies_of_kernels_do_not_grow_with_their_calls(width):
     lines = [program.library.assembly.count("\n") for program in (few, many)]
     assert lines[1] - lines[0] <= 60 * 24  # of a call
     assert lines[0] < 2000
+
+
+def gradient_of_chain(width, length):
+    """The jaxpr of the gradient of a chain of products."""
+    a = jnp.ones((width, width))
+
+    def f(x):
+        for _ in range(length):
+            x = x @ a
+        return x.sum()
+
+    return make_jaxpr(minijax.grad(f))(a)
+
+
+@pytest.mark.parametrize("width", [2, 4, 13, 16])
+def test_a_product_more_is_few_lines_more(width):
+    """What is known of a kernel, and of pairs of them, is found out once."""
+    refusals = []
+
+    def counted(*args):
+        refusals[-1] += 1
+        return fuse_same_loops(*args)
+
+    lines = []
+    for length in (20, 60):
+        refusals.append(0)
+        with patch.object(fusion_pass, "fuse_same_loops", counted):
+            program = CPUProgram(gradient_of_chain(width, length))
+        kernels = {id(x.kernel) for x in program.lowered.walk()}
+        assert len(kernels) <= 3
+        lines.append(program.text.count("\n"))
+    assert refusals[0] == refusals[1]
+    assert lines[1] - lines[0] <= 40 * 3  # the call, and the memory of its result
+
+
+def test_what_a_kernel_does_twice_is_written_once():
+    """Sums over all, each of what those before have left, in one kernel."""
+
+    def f(length):
+        def g(x):
+            for _ in range(length):
+                x = x * 1.5 - x.mean()
+            return x
+
+        return CPUProgram(make_jaxpr(g)(np.ones(100, "float32"))).text.count("\n")
+
+    few, some, more = map(f, (4, 8, 12))
+    assert more - some <= 1.2 * (some - few)
 
 
 def test_the_shortest_kernels_are_copied_within_a_budget():

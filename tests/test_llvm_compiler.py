@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
-from minijax.llvm.compiler import Library
+from minijax.llvm.compiler import Library, load_object_code, object_code
 
 TEXT = """
 define void @add(float* %x, float* %out) {
@@ -89,3 +90,14 @@ def test_libraries_give_memory_back():
     for number in range(40):
         library(number + 0.25)
     assert resident() - before < 40 * 25_000  # 70,000 with lists of passes left behind
+
+
+def test_code_is_loaded_and_nothing_compiled(monkeypatch):
+    """An engine of LLVM begins with a module, and would compile it, too."""
+    code, engines, create = object_code(library()), [], binding.create_mcjit_compiler
+    monkeypatch.setattr(
+        binding, "create_mcjit_compiler",
+        lambda *args: engines.append(create(*args)) or engines[-1],
+    )  # fmt: skip
+    assert load_object_code(code).get_function_address("add")
+    assert not engines[0]._modules

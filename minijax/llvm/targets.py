@@ -183,22 +183,12 @@ def _line(folder, name):
 def optimize_module(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
     machine = target_machine(binding, *target[:3])
-    text = with_vector_width(text, target)
     module = parse_module(binding, text, machine)
     run_passes(binding, module, machine, _PASSES)
     if not is_valid(module):
         module = parse_module(binding, text, machine)
         run_passes(binding, module, machine, _PASSES_WITH_MEMORY)
     return module, machine
-
-
-def with_vector_width(text, target):
-    """Return a text in which all functions say how wide vectors are.
-
-    LLVM makes a description of the processor for each set of such words.
-    """
-    width = f' nounwind "prefer-vector-width"="{8 * target.vector_bytes}" '
-    return text.replace(" nounwind ", width)
 
 
 def is_valid(module):
@@ -290,4 +280,9 @@ def emit_scheduled_kernel(kernel, name, steps, where, target, more=()):
     """Return the `FunctionIR` of a kernel's steps; `more` are further parameters."""
     f = KernelEmitter(kernel, function_emitter.value)
     f.halves = target.halves
-    return emit_kernel_function(f, name, steps, f"nounwind {where}", more)
+    return emit_kernel_function(f, name, steps, attributes(where, target), more)
+
+
+def attributes(where, target):
+    """Return what LLVM is told of a function: where it stands, how wide vectors are."""
+    return f'nounwind {where} "prefer-vector-width"="{8 * target.vector_bytes}"'

@@ -721,7 +721,8 @@ def packable_folds(folds, ends):
     groups = {}
     for each in folds:
         lanes, dtype = ends[each][1], each.args[0].dtype
-        own = each if places_too(each) else None
+        few = lanes < 8 and lanes & (lanes - 1)  # three lanes are faster by themselves
+        own = each if few or places_too(each) else None
         groups.setdefault((each.detail.how, dtype, lanes, own), []).append(each)
     return groups.values()
 
