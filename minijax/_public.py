@@ -350,6 +350,7 @@ NAMES: dict[str, dict[str, str]] = {
             full full_like index_in_dim iota iota_p pad pad_p reshape reshape_p rev
             rev_p slice slice_in_dim slice_p squeeze squeeze_p transpose transpose_p
         """,
+        "minijax.numpy.fft.primitive": "FftType fft",
         "minijax.random.bit_generators": """
             RandomAlgorithm rng_bit_generator rng_uniform
         """,
@@ -370,7 +371,6 @@ NAMES: dict[str, dict[str, str]] = {
             conv conv_general_dilated_local conv_general_dilated_patches conv_transpose
             conv_with_general_padding
         """,
-        "minijax.windows.fft": "FftType fft",
         "minijax.windows.geometry": """
             ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers
             conv_dimension_numbers conv_general_permutations conv_general_shape_tuple
@@ -430,6 +430,7 @@ NAMES: dict[str, dict[str, str]] = {
             negative not_equal subtract tanh true_divide where
         """,
         "minijax.numpy.einstein_sums": "einsum einsum_path",
+        "minijax.numpy.fft.primitive": "convolve correlate",
         "minijax.numpy.functional": """
             apply_along_axis apply_over_axes fromfunction gcd lcm piecewise vectorize
         """,
@@ -506,7 +507,6 @@ NAMES: dict[str, dict[str, str]] = {
             radians real reciprocal remainder right_shift rint round sign signbit sin
             sinc sinh sqrt square tan trunc
         """,
-        "minijax.windows.fft": "convolve correlate",
     },
     "minijax.numpy.fft": {
         "minijax.numpy.fft.transforms": """
@@ -736,7 +736,7 @@ REGISTERS: list[str] = [
     "minijax.numpy.sorting",
     "minijax.windows.convolution",
     "minijax.windows.reduce_window",
-    "minijax.windows.fft_kernels",
+    "minijax.numpy.fft.kernels",
     "minijax.prng.keys",
     "minijax.distributions.inversion",
     "minijax.prng.key_reuse",

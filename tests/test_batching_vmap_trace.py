@@ -13,8 +13,8 @@ from minijax.batching import vmap as batching_rules
 from minijax.batching.vmap import BatchTracer, MappedAxis, batch_flat_fun, vmap
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.errors import UnexpectedTracerError
+from minijax.numpy.fft.primitive import FftType
 from minijax.pytrees.api_util import jvp
-from minijax.windows.fft import FftType
 from tests.arity import arity
 
 vmap_rules = batching_rules.vmap_rules

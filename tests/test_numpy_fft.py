@@ -8,9 +8,9 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
+from minijax.numpy.fft.primitive import FftType
 from minijax.scipy.fft import dct, idct
 from minijax.test_util import check_grads
-from minijax.windows.fft import FftType
 
 SIZES = [1, 2, 3, 4, 7, 8, 12, 17]
 

@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
-from minijax.windows.fft import FftType
+from minijax.numpy.fft.primitive import FftType
 
 KINDS = "complex64", "complex128"
 LENGTHS = [*range(1, 65), 100, 127, 128, 210, 243, 256, 360, 1000, 1024, 2048, 16384]

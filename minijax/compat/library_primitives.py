@@ -34,10 +34,10 @@ from minijax.linear_algebra.lax_linalg import (
 from minijax.linear_algebra.lax_linalg import schur_p as schur_p
 from minijax.linear_algebra.lax_linalg import tridiagonal_p as tridiagonal_p
 from minijax.linear_algebra.lax_linalg import tridiagonal_solve_p as tridiagonal_solve_p
+from minijax.numpy.fft.primitive import fft_p as fft_p
 from minijax.sorting.sort import sort_p as sort_p
 from minijax.sorting.top_k import top_k_p as top_k_p
 from minijax.windows.convolution import conv_general_dilated_p as conv_general_dilated_p
-from minijax.windows.fft import fft_p as fft_p
 from minijax.windows.reduce_window import reduce_window_max_p as reduce_window_max_p
 from minijax.windows.reduce_window import reduce_window_min_p as reduce_window_min_p
 from minijax.windows.reduce_window import reduce_window_p as reduce_window_p

@@ -288,6 +288,8 @@ from minijax.lax.shapes import squeeze as squeeze
 from minijax.lax.shapes import squeeze_p as squeeze_p
 from minijax.lax.shapes import transpose as transpose
 from minijax.lax.shapes import transpose_p as transpose_p
+from minijax.numpy.fft.primitive import FftType as FftType
+from minijax.numpy.fft.primitive import fft as fft
 from minijax.random.bit_generators import RandomAlgorithm as RandomAlgorithm
 from minijax.random.bit_generators import rng_bit_generator as rng_bit_generator
 from minijax.random.bit_generators import rng_uniform as rng_uniform
@@ -324,8 +326,6 @@ from minijax.windows.convolution_forms import conv_general_dilated_local as conv
 from minijax.windows.convolution_forms import conv_general_dilated_patches as conv_general_dilated_patches
 from minijax.windows.convolution_forms import conv_transpose as conv_transpose
 from minijax.windows.convolution_forms import conv_with_general_padding as conv_with_general_padding
-from minijax.windows.fft import FftType as FftType
-from minijax.windows.fft import fft as fft
 from minijax.windows.geometry import ConvDimensionNumbers as ConvDimensionNumbers
 from minijax.windows.geometry import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
 from minijax.windows.geometry import conv_dimension_numbers as conv_dimension_numbers

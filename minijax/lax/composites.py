@@ -30,11 +30,11 @@ from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.lax.arithmetic import promote_python_scalars
+from minijax.numpy.fft.primitive import fft_p as fft_p
 from minijax.pytrees.tree_util import tree_flatten, tree_map
 from minijax.reverse_mode.backward_pass import vjp
 from minijax.scans.scan import scan_p as scan_p
 from minijax.typing import ArrayLike
-from minijax.windows.fft import fft_p as fft_p
 
 # Cutting, stacking, folding and choosing, with the names of `jax.lax`.
 

@@ -42,6 +42,8 @@ from minijax.numpy.array_methods import true_divide as true_divide
 from minijax.numpy.array_methods import where as where
 from minijax.numpy.einstein_sums import einsum as einsum
 from minijax.numpy.einstein_sums import einsum_path as einsum_path
+from minijax.numpy.fft.primitive import convolve as convolve
+from minijax.numpy.fft.primitive import correlate as correlate
 from minijax.numpy.functional import apply_along_axis as apply_along_axis
 from minijax.numpy.functional import apply_over_axes as apply_over_axes
 from minijax.numpy.functional import fromfunction as fromfunction
@@ -397,5 +399,3 @@ from minijax.numpy.ufuncs import sqrt as sqrt
 from minijax.numpy.ufuncs import square as square
 from minijax.numpy.ufuncs import tan as tan
 from minijax.numpy.ufuncs import trunc as trunc
-from minijax.windows.fft import convolve as convolve
-from minijax.windows.fft import correlate as correlate

@@ -18,10 +18,10 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import canonicalize_int_tuple, check_rank, sizes_of_axes
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact
+from minijax.numpy.fft.primitive import _check_mode, _conjugated, _pads_of, _slid
 from minijax.numpy.operands import as_array
 from minijax.typing import ArrayLike
 from minijax.windows.convolution import conv_general_dilated
-from minijax.windows.fft import _check_mode, _conjugated, _pads_of, _slid
 from minijax.windows.geometry import (
     conv_dimension_numbers,
     conv_transpose_padding,

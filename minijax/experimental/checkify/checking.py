@@ -40,6 +40,7 @@ from minijax.jaxprs.pretty_printer import jaxprs_in_params, pp_eqn_default, pp_e
 from minijax.jitting.compilation import with_single_device
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.lowering import kernel_rules
+from minijax.numpy.fft.primitive import fft_p
 from minijax.python_backend.codegen import python_rules
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import register_pytree_node_class
@@ -50,7 +51,6 @@ from minijax.rematerialization.remat import remat_p
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.scans.scan import bind_scan, scan_p
 from minijax.scans.step import split_list_by_sizes
-from minijax.windows.fft import fft_p
 
 # Error values: which check of a program has failed, and what its message quotes.
 

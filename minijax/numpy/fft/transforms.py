@@ -23,10 +23,10 @@ from minijax.arrays.numerics import (
 )
 from minijax.core import Array
 from minijax.lax.reductions import promote_dtypes_inexact, to_inexact_dtype
+from minijax.numpy.fft.primitive import FftType
+from minijax.numpy.fft.primitive import fft as _lax_fft
 from minijax.numpy.shapes import as_arraylike
 from minijax.typing import ArrayLike, DTypeLike
-from minijax.windows.fft import FftType
-from minijax.windows.fft import fft as _lax_fft
 
 # Fourier transforms with the names of NumPy.
 

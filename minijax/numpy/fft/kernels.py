@@ -27,7 +27,7 @@ from minijax.kernels.builder import (
     slice_view,
 )
 from minijax.kernels.lowering import cpu_rules
-from minijax.windows.fft import FftType, fft_p
+from minijax.numpy.fft.primitive import FftType, fft_p
 
 RADICES = 8, 4, 2, 3, 5, 7, 11, 13
 MAX_FFT_LENGTH = (

@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.arrays.dtypes import enable_x64
 from minijax.kernels.builder import UnsupportedKernel
-from minijax.windows.fft_kernels import radices_of, roots_of_one
+from minijax.numpy.fft.kernels import radices_of, roots_of_one
 
 LENGTHS = [*range(1, 65), 100, 128, 210, 243, 256, 360, 1000, 1024, 2048]
 KINDS = ["fft", "ifft", "rfft", "irfft"]
