@@ -83,7 +83,7 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
         with set_current_trace(split):
             outs = list(fun.call_wrapped(*args))
         wanted = _check_each(instantiate, len(outs), "instantiate")
-        wanted = [split.on_tape(out) or flag for out, flag in zip(outs, wanted)]
+        wanted = [split.is_unknown(out) or flag for out, flag in zip(outs, wanted)]
         jaxpr, consts = tape.to_jaxpr(select_where(wanted, outs))
     unknown = iter(jaxpr.out_avals)
     pairs = zip(outs, wanted)
