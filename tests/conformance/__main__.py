@@ -3,6 +3,8 @@
     python -m tests.conformance optax autograd     # beside what is recorded of JAX
     python -m tests.conformance optax --real       # over real JAX, to record it
 
+Over minijax a suite is started by `python -m minijax.as_jax -m pytest`, as a user would.
+
 Source archives and environments are kept in `_build/conformance`. Files of tests run
 one after the other, each in a process; what has run is not run again without --again.
 """
@@ -11,6 +13,7 @@ import argparse
 import fnmatch
 import json
 import os
+import resource
 import subprocess
 import sys
 import tarfile
@@ -55,6 +58,8 @@ def prepared(name):
             archives,
             f"{name}=={suite.version}",
         )
+        if suite.beside:
+            pip("install", "--no-deps", *suite.beside.split())
         [archive] = archives.glob(f"{name}-{suite.version}*.tar.gz")
         with tarfile.open(archive) as members:
             members.extractall(KEPT / "sources", filter="data")
@@ -76,9 +81,9 @@ def path_of(side, name, source):
                 "jaxlib==0.10.2",
             )
     else:
-        first = [HERE / "ours", ROOT]
+        first = [ROOT]
     front = [HERE / folder for folder in SUITES[name].front]
-    folders = [*first, *front, source, source / "tests"]
+    folders = [*first, *front, source, source / "src", source / "tests"]
     return os.pathsep.join(map(str, folders))
 
 
@@ -89,6 +94,7 @@ def run_file(side, name, source, file, seconds):
     if report.exists():
         return report
     report.parent.mkdir(parents=True, exist_ok=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     setting = {
         **os.environ,
         "PYTHONPATH": path_of(side, name, source),
@@ -97,13 +103,14 @@ def run_file(side, name, source, file, seconds):
     }
     setting.pop("XLA_FLAGS", None)
     flags = [f"--timeout={seconds}", f"--junitxml={report}", f"--rootdir={source}"]
+    module = ["pytest"] if side == "real" else ["minijax.as_jax", "-m", "pytest"]
     with open(report.with_suffix(".log"), "w") as log:
         subprocess.run(
             [
                 PYTHON,
                 "-P",
                 "-m",
-                "pytest",
+                *module,
                 "-c",
                 os.devnull,
                 "-q",
@@ -122,8 +129,25 @@ def run_file(side, name, source, file, seconds):
             stdout=log,
             stderr=subprocess.STDOUT,
             check=False,
+            preexec_fn=on_one_core,
         )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    report.with_suffix(".seconds").write_text(f"{used:.2f}")
     return report
+
+
+def on_one_core():
+    """Pin a process to one core: compilers of many threads are not compared here."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def seconds_of(side, name, stems):
+    """Return the processor seconds of the files with some names, or None."""
+    files = (KEPT / "results" / side / name).glob("*.seconds")
+    found = [(file.name.split(".")[-3], float(file.read_text())) for file in files]
+    times = [seconds for stem, seconds in found if stem in stems]
+    return sum(times) if len(times) == len(stems) else None
 
 
 def outcomes(side, name, seconds):
@@ -164,6 +188,7 @@ def record(name, found, files):
         "version": SUITES[name].version,
         "passed": len(found) - len(rest),
         "not measured": sorted(set(stems(name)) - set(files)),
+        "seconds": {stem: seconds_of("real", name, {stem}) for stem in sorted(files)},
         "not passed": rest,
     }
     RECORDED.write_text(json.dumps(dict(sorted(entries.items())), indent=1) + "\n")
@@ -204,7 +229,22 @@ def compared(name, found, entry):
         f"that JAX passes ({share:.1f} %), {len(skipped)} skipped with a reason, "
         f"{len(found)} tests"
     )
+    print_times(name, entry)
     return not stale
+
+
+def print_times(name, entry):
+    """Print the processor seconds of both sides, for the files that have them."""
+    pairs = []
+    for stem, theirs in entry.get("seconds", {}).items():
+        if theirs and (ours := seconds_of("ours", name, {stem})):
+            pairs.append((theirs, ours))
+    if pairs:
+        theirs, ours = map(sum, zip(*pairs))
+        print(
+            f"{name}: {theirs:.0f} s over JAX, {ours:.0f} s over minijax "
+            f"({ours / theirs:.2f}), {len(pairs)} files, one core, processor time"
+        )
 
 
 def main():

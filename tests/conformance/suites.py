@@ -10,7 +10,7 @@ class Suite(NamedTuple):
       version: that of the archive.
       tests: a pattern of the files with tests.
       needs: packages that the tests import, apart from NumPy, SciPy and pytest.
-      beside: other archives that have to be on the path.
+      beside: packages that the tests import and that would install JAX themselves.
       front: folders of this one that come before the archive on the path.
       skips: reasons, and patterns of the tests that cannot pass for that reason.
     """
@@ -40,7 +40,60 @@ SUITES = {
             ],
         },
     ),
+    "blackjax": Suite(
+        "1.7.1",
+        "tests/**/test_*.py",
+        "absl-py toolz fastprogress",
+        beside="chex jaxopt optax",
+    ),
+    "distrax": Suite(
+        "0.1.9",
+        "distrax/**/*_test.py",
+        "absl-py toolz dm-tree cloudpickle decorator gast six",
+        beside="chex tfp-nightly",
+    ),
+    "dm_haiku": Suite(
+        "0.0.17",
+        "haiku/**/*_test.py",
+        "absl-py toolz dm-tree cloudpickle tabulate",
+        beside="chex jmp optax",
+    ),
+    "dynamax": Suite(
+        "1.0.3",
+        "dynamax/**/*_test.py",
+        "absl-py toolz dm-tree decorator gast six scikit-learn",
+        beside="chex fastprogress jaxtyping optax tfp-nightly wadler-lindig",
+    ),
+    "einops": Suite("0.8.2", "einops/tests/test_*.py", ""),
+    "flowjax": Suite(
+        "19.1.2",
+        "tests/**/test_*.py",
+        "absl-py beartype tqdm wadler-lindig",
+        beside="chex equinox jaxtyping optax paramax toolz",
+    ),
     "jmp": Suite("0.0.4", "jmp/**/*_test.py", "absl-py"),
+    "jraph": Suite("0.0.6.dev0", "jraph/**/*_test.py", "absl-py networkx"),
+    "mctx": Suite(
+        "0.0.71", "mctx/**/*_test.py", "absl-py toolz dm-tree", beside="chex"
+    ),
+    "penzai": Suite(
+        "0.2.5",
+        "tests/**/*_test.py",
+        "absl-py ordered-set treescope",
+        beside="",
+    ),
+    "rlax": Suite(
+        "0.1.9",
+        "rlax/**/*_test.py",
+        "absl-py toolz dm-tree decorator gast six cloudpickle",
+        beside="chex distrax dm-haiku jmp optax tfp-nightly",
+    ),
+    "tinygp": Suite(
+        "0.3.1",
+        "tests/**/test_*.py",
+        "absl-py wadler-lindig",
+        beside="equinox jaxtyping",
+    ),
     "optax": Suite(
         "0.2.8",
         "optax/**/*_test.py",
