@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from book.tools import compatibility, export, files, hooks, links, modules
+from book.tools import compatibility, export, files, hooks, links, modules, suites
 from book.tools.solutions import solutions_page
 from book.tools.source import (
     PACKAGE,
@@ -31,11 +31,12 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names compatibility grid hooks switches speed solutions glossary
+    one_function errors names compatibility grid hooks switches speed suites solutions
+    glossary
     differences reading_jax grammars how_built bibliography
 """.split()
 MADE = """
-    one_function names compatibility grid hooks switches speed solutions
+    one_function names compatibility grid hooks switches speed suites solutions
 """.split()
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
@@ -150,6 +151,7 @@ def write_pages() -> None:
     record = RECORD.read_text(encoding="utf-8")
     _write("book/speed.md", speed_page(json.loads(record)))
     _write(COPY, record)
+    _write("book/suites.md", suites.page())
 
 
 def write_contents() -> None:

@@ -14,6 +14,7 @@ import fnmatch
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -100,7 +101,9 @@ def run_file(side, name, source, file, seconds):
         "PYTHONPATH": path_of(side, name, source),
         "JAX_PLATFORMS": "cpu",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_CACHE_HOME": str(KEPT / "cache" / report.stem),
     }
+    shutil.rmtree(setting["XDG_CACHE_HOME"], ignore_errors=True)
     setting.pop("XLA_FLAGS", None)
     flags = [f"--timeout={seconds}", f"--junitxml={report}", f"--rootdir={source}"]
     module = ["pytest"] if side == "real" else ["minijax.as_jax", "-m", "pytest"]
@@ -229,21 +232,30 @@ def compared(name, found, entry):
         f"that JAX passes ({share:.1f} %), {len(skipped)} skipped with a reason, "
         f"{len(found)} tests"
     )
-    print_times(name, entry)
+    record_ours(name, len(passed), count, entry)
     return not stale
 
 
-def print_times(name, entry):
-    """Print the processor seconds of both sides, for the files that have them."""
-    pairs = []
-    for stem, theirs in entry.get("seconds", {}).items():
-        if theirs and (ours := seconds_of("ours", name, {stem})):
-            pairs.append((theirs, ours))
+def record_ours(name, passed, of, entry):
+    """Write down and print what we pass, and the seconds of both sides.
+
+    Args:
+      name: of the suite.
+      passed: how many tests pass of those that pass over real JAX.
+      of: how many these are.
+      entry: what is recorded of JAX; seconds count for files that have both.
+    """
+    ours = {stem: seconds_of("ours", name, {stem}) for stem in entry.get("seconds", ())}
+    pairs = [(entry["seconds"][s], x) for s, x in ours.items() if x]
+    theirs, here = map(sum, zip(*pairs)) if pairs else (0.0, 0.0)
+    found = {"passed": passed, "of": of, "seconds of JAX": round(theirs, 1)}
+    entries = recorded()
+    entries[name]["ours"] = found | {"seconds": round(here, 1)}
+    RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
     if pairs:
-        theirs, ours = map(sum, zip(*pairs))
         print(
-            f"{name}: {theirs:.0f} s over JAX, {ours:.0f} s over minijax "
-            f"({ours / theirs:.2f}), {len(pairs)} files, one core, processor time"
+            f"{name}: {theirs:.0f} s over JAX, {here:.0f} s over minijax "
+            f"({here / theirs:.2f}), {len(pairs)} files, one core, processor time"
         )
 
 
