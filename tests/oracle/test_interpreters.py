@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
-import jax.extend.core.primitives  # noqa: E402
 
 import minijax  # noqa: E402
 from minijax.extend.core import Primitive  # noqa: E402
@@ -36,7 +35,9 @@ BOTH = OURS, THEIRS
 
 def numbers(tree):
     """Return what may be compared of a tree: shapes, dtypes and numbers."""
-    leaves = [np.asarray(x) for x in jax.tree.leaves(minijax.tree.map(np.asarray, tree))]
+    leaves = [
+        np.asarray(x) for x in jax.tree.leaves(minijax.tree.map(np.asarray, tree))
+    ]
     return [
         (x.shape, x.dtype, (x if x.dtype == bool else np.round(x, 4)).tolist())
         for x in leaves
@@ -106,7 +107,7 @@ SPLITS = [
 
 
 def split(j, f, unknown, instantiate=False):
-    """Split a function of a scalar and a vector; return all that is there to compare."""
+    """Split a function of a scalar and a vector; return what may be compared."""
     given = [np.float32(2.0), np.arange(1, 4, dtype=F32)]
     pvals = [
         j.pe.PartialVal.unknown(j.core.ShapedArray(x.shape, x.dtype))
@@ -346,7 +347,9 @@ def test_compiled_programs_do_what_lowerings_say(backend):
         x = j.np.arange(3.0, dtype="float32")
         jit = j.jax.jit
         return [
-            jit(f)(x), jit(j.jax.vmap(f))(x), jit(lambda x: j.jax.jvp(f, (x,), (x,)))(x)
+            jit(f)(x),
+            jit(j.jax.vmap(f))(x),
+            jit(lambda x: j.jax.jvp(f, (x,), (x,)))(x),
         ]
 
     with minijax.config.override("minijax_backend", backend):
@@ -358,7 +361,9 @@ def test_primitives_are_evaluated_by_compiling():
         p, x = lowered(j, evaluation=True), j.np.float32(0.5)
         other = j.xc.Primitive("bare")
         with pytest.raises(NotImplementedError, match="'bare' not found"):
-            j.xla.apply_primitive(other, x) if j is OURS else j.jax.jit(bare(j, other))(x)
+            j.xla.apply_primitive(other, x) if j is OURS else j.jax.jit(bare(j, other))(
+                x
+            )
         return [
             p.bind(x, by=2), j.jax.jit(lambda x: p.bind(x, by=2))(x),
             j.jax.grad(lambda x: p.bind(x, by=2))(x), j.xla.apply_primitive(p, x, by=4),
