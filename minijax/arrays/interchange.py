@@ -111,12 +111,11 @@ class AbstractValue:
     Args:
       shape, dtype, weak_type: of an abstract value.
       sharding, memory_space: accepted, since JAX's types have them; a type here says
-        nothing of the place of an array, and reading them gives None.
+        nothing of the place of an array.
       manual_axis_type: a `ManualAxisType`, for programs on many devices.
     """
 
     __slots__ = ("dtype", "manual_axis_type", "shape", "weak_type")
-    sharding = memory_space = None
 
     def __init__(
         self,

@@ -307,10 +307,9 @@ custom_lin_p = Primitive("custom_lin")
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):
     """Run the forward rule, and promise the backward rule to the tape."""
     raise_closed_over("vjp", tangents[:num_consts])
-    primals = rule_operands(params["call_jaxpr"], primals[num_consts:])
-    tangents = tangents[num_consts:]
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
     in_zeros = tuple([tangent is None for tangent in tangents])
-    outs, residuals = fwd(primals, in_zeros)
+    outs, residuals = fwd(rule_operands(params["call_jaxpr"], primals), in_zeros)
     values, res_tree = tree_flatten(residuals)
     slopes = custom_lin_p.bind(
         *values,

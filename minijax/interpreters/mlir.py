@@ -144,7 +144,9 @@ def emit_python_callback(
     result_avals,
     *,
     has_side_effect,
-    **how,
+    returns_token=True,
+    partitioned=False,
+    sharding=None,
 ):
     """Call a function of Python from a lowering.
 
@@ -155,7 +157,7 @@ def emit_python_callback(
       operands, operand_avals: its arguments and their types.
       result_avals: the types of its results.
       has_side_effect: whether each call counts, also if no result is used.
-      **how: accepted for compatibility.
+      returns_token, partitioned, sharding: accepted for compatibility.
 
     Returns:
       The list of results; `token`; and None, since nothing has to be kept alive.

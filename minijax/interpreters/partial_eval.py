@@ -91,13 +91,17 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
     return jaxpr, list(map(PartialVal, found)), consts
 
 
-def trace_to_jaxpr_dynamic(fun, in_avals, *, keep_inputs=None):
+def trace_to_jaxpr_dynamic(
+    fun, in_avals, *, keep_inputs=None, lower=False, auto_dce=False
+):
     """Write down what a function does.
 
     Args:
       fun: a `WrappedFun` from flat arguments to a list.
       in_avals: the types of the arguments.
       keep_inputs: for each of them whether `fun` is called with it; by default, all.
+      lower: accepted for compatibility.
+      auto_dce: whether to leave out what no result needs.
 
     Returns:
       A `Jaxpr`, the types of its results, and the values of its constants.
@@ -110,6 +114,10 @@ def trace_to_jaxpr_dynamic(fun, in_avals, *, keep_inputs=None):
         return list(fun.call_wrapped(*select_where(kept, tracers)))
 
     jaxpr, consts = trace_to_jaxpr(flat, list(in_avals))
+    if auto_dce:
+        values = dict(zip(jaxpr.constvars, consts))
+        jaxpr, _ = dce_jaxpr(jaxpr, True, True)
+        consts = [values[var] for var in jaxpr.constvars]
     return jaxpr, list(jaxpr.out_avals), consts
 
 

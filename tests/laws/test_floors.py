@@ -229,7 +229,11 @@ def test_only_public_names_are_offered():
     shared |= {"nn", "numpy", "sharding"}
     assert not below & (floors - shared)
     assert offered["minijax.interpreters"] == [
-        "ad", "batching", "mlir", "partial_eval", "xla"
+        "ad",
+        "batching",
+        "mlir",
+        "partial_eval",
+        "xla",
     ]
     assert set(offered["minijax.numpy"]) == {*table["minijax.numpy"], "fft", "linalg"}
 

