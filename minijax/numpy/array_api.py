@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.devices import devices
-from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
+from minijax.arrays.dtypes import NARROW_NAMES, as_dtype, canonicalize_dtype
 from minijax.core import tracer_methods
 
 # Questions of the Array API standard: which kinds of dtypes there are.
@@ -27,6 +27,11 @@ _DTYPES_OF = {
     "real floating": "float16 bfloat16 float32 float64",
     "complex floating": "complex64 complex128",
 }
+_NARROW_OF = {
+    "signed integer": NARROW_NAMES[np.signedinteger],
+    "unsigned integer": NARROW_NAMES[np.unsignedinteger],
+    "real floating": NARROW_NAMES[np.floating],
+}
 _FAMILIES = {
     "integral": ("signed integer", "unsigned integer"),
     "numeric": (
@@ -37,7 +42,8 @@ _FAMILIES = {
 
 def _members(kind):
     families = _FAMILIES.get(kind, (kind,))
-    return " ".join(_DTYPES_OF[each] for each in families).split()
+    narrow = [name for each in families for name in _NARROW_OF.get(each, ())]
+    return [*" ".join(_DTYPES_OF[each] for each in families).split(), *narrow]
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
