@@ -130,7 +130,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.experimental.layout": {
-        "minijax.jitting.layouts": "AutoLayout Format Layout with_layout_constraint",
+        "minijax.jitting.layouts": "Format Layout with_layout_constraint",
     },
     "minijax.experimental.mesh_utils": {
         "minijax.sharding.deprecated": "create_device_mesh create_hybrid_device_mesh",
@@ -386,7 +386,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.lib": {},
     "minijax.memory": {
-        "minijax.memory.spaces": "MemorySpace Space",
+        "minijax.memory.spaces": "Space",
     },
     "minijax.monitoring": {},
     "minijax.nn": {
