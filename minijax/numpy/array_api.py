@@ -27,7 +27,7 @@ _DTYPES_OF = {
     "real floating": "float16 bfloat16 float32 float64",
     "complex floating": "complex64 complex128",
 }
-_NARROW_OF = {
+_NARROW_OF = {  # of which there are no arrays, so a namespace does not list them
     "signed integer": NARROW_NAMES[np.signedinteger],
     "unsigned integer": NARROW_NAMES[np.unsignedinteger],
     "real floating": NARROW_NAMES[np.floating],
@@ -42,8 +42,7 @@ _FAMILIES = {
 
 def _members(kind):
     families = _FAMILIES.get(kind, (kind,))
-    narrow = [name for each in families for name in _NARROW_OF.get(each, ())]
-    return [*" ".join(_DTYPES_OF[each] for each in families).split(), *narrow]
+    return " ".join(_DTYPES_OF[each] for each in families).split()
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
@@ -61,7 +60,9 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 
 def _named(kind):
     if isinstance(kind, str) and kind in {**_DTYPES_OF, **_FAMILIES}:
-        return _members(kind)
+        families = _FAMILIES.get(kind, (kind,))
+        narrow = [name for each in families for name in _NARROW_OF.get(each, ())]
+        return [*_members(kind), *narrow]
     try:
         return [as_dtype(kind).name]
     except TypeError as error:
