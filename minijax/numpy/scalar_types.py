@@ -152,7 +152,8 @@ def iinfo(int_type: Any) -> np.iinfo:
     if dtype in dtypes.EXTENDED_DTYPES:
         raise ValueError(f"iinfo takes a type of integers, {dtype} is none of numbers.")
     if issubdtype(dtype, np.integer) and dtype.type in dtypes.KINDS_OF_ML_DTYPES:
-        return dtypes.ml_dtypes.iinfo(dtype)
+        limits: Any = dtypes.ml_dtypes.iinfo(dtype)
+        return limits
     return np.iinfo(dtype)
 
 
