@@ -68,7 +68,7 @@ _ONE_SPARSE = (
     "of sparse arrays there is BCOO, with its operators; grad takes its data, and "
     "todense() serves the rest."
 )
-_NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
+_NARROW = "there are no arrays of floats of 8 bits and fewer."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
 _NO_PROFILER = (
     "traces are files for a trace viewer, and nothing here reads or serves them. "
@@ -87,14 +87,6 @@ ABSENT = {
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
         "make_user_context": "caches have no keys of a user's own.",
     },
-    "minijax.numpy": _each(
-        """
-        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
-        float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
-        float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4
-        """,
-        _NARROW,
-    ),
     "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),
     "minijax.profiler": _each(
         """

@@ -137,7 +137,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.experimental.layout": {
-        "minijax.jitting.layouts": "AutoLayout Format Layout with_layout_constraint",
+        "minijax.jitting.layouts": "Format Layout with_layout_constraint",
     },
     "minijax.experimental.mesh_utils": {
         "minijax.sharding.deprecated": "create_device_mesh create_hybrid_device_mesh",
@@ -397,7 +397,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.lib": {},
     "minijax.memory": {
-        "minijax.memory.spaces": "MemorySpace Space",
+        "minijax.memory.spaces": "Space",
     },
     "minijax.monitoring": {},
     "minijax.nn": {
@@ -467,12 +467,15 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.numpy.scalar_types": """
             ComplexWarning array_repr array_str bfloat16 bool bool_ cdouble character
             complex128 complex64 complex_ complexfloating csingle double dtype e
-            euler_gamma finfo flexible float16 float32 float64 float_ floating
-            from_dlpack frombuffer fromfile fromiter fromstring generic get_printoptions
-            iinfo inexact inf int16 int32 int64 int8 int_ integer iscomplexobj isrealobj
-            isscalar issubdtype load nan ndarray ndim newaxis number object_ pi
-            printoptions promote_types result_type save savez set_printoptions shape
-            signedinteger single size uint uint16 uint32 uint64 uint8 unsignedinteger
+            euler_gamma finfo flexible float16 float32 float4_e2m1fn float64
+            float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
+            float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
+            float_ floating from_dlpack frombuffer fromfile fromiter fromstring generic
+            get_printoptions iinfo inexact inf int1 int16 int2 int32 int4 int64 int8
+            int_ integer iscomplexobj isrealobj isscalar issubdtype load nan ndarray
+            ndim newaxis number object_ pi printoptions promote_types result_type save
+            savez set_printoptions shape signedinteger single size uint uint1 uint16
+            uint2 uint32 uint4 uint64 uint8 unsignedinteger
         """,
         "minijax.numpy.selection": """
             bitwise_count choose interp isin packbits select spacing unpackbits unwrap

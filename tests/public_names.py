@@ -42,7 +42,7 @@ def found_in(root, path):
         return importlib.import_module(f"{root}.{path}".rstrip("."))
     except ModuleNotFoundError:
         above, _, name = path.rpartition(".")
-        return getattr(found_in(root, above), name, None) if above else None
+        return getattr(found_in(root, above), name, None) if name else None
 
 
 def parameters(value):

@@ -283,9 +283,28 @@ def enable_x64(new_val: bool = True) -> AbstractContextManager:
 # Data types: which there are, and which are in force.
 
 try:
-    from ml_dtypes import bfloat16
+    import ml_dtypes
 except ModuleNotFoundError:
-    bfloat16 = None
+    ml_dtypes = None
+
+bfloat16 = getattr(ml_dtypes, "bfloat16", None)
+# Types of a byte and less, for which there are names and limits, and no arrays.
+NARROW_NAMES = {
+    np.floating: """
+        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
+        float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
+        float8_e8m0fnu
+    """.split(),
+    np.signedinteger: ["int1", "int2", "int4"],
+    np.unsignedinteger: ["uint1", "uint2", "uint4"],
+}
+# From types of ml_dtypes, which NumPy takes for none of numbers, to what they are.
+KINDS_OF_ML_DTYPES = {
+    getattr(ml_dtypes, name): kind
+    for kind, names in (*NARROW_NAMES.items(), (np.floating, ["bfloat16"]))
+    for name in names
+    if hasattr(ml_dtypes, name)
+}
 
 SHORT_NAMES = {
     "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -374,8 +393,8 @@ def dtype_kind(dtype: Any) -> str:
     return KIND_OF_DTYPE.get(dtype) or ("x" if dtype in EXTENDED_DTYPES else "0")
 
 
-BFLOAT16_MISSING = (
-    "bfloat16 is a type of the package ml_dtypes, which is not installed: "
+ML_DTYPES_MISSING = (
+    "{} is a type of the package ml_dtypes, which is not installed: "
     "pip install ml_dtypes, or minijax-book[bfloat16]."
 )
 
@@ -386,7 +405,7 @@ def as_dtype(dtype):
         return numpy_dtype_of(dtype)
     except TypeError:
         if bfloat16 is None and dtype == "bfloat16":
-            raise TypeError(BFLOAT16_MISSING) from None
+            raise TypeError(ML_DTYPES_MISSING.format(dtype)) from None
         raise
 
 
@@ -520,15 +539,18 @@ def canonical_dtype_of_array(x):
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Return whether type `arg1` is of the kind `arg2`; bfloat16 counts as floating.
 
+    So do the floats of a byte and less, and so do such integers as integers.
+
     Args:
       arg1: a dtype.
       arg2: a dtype, or a kind such as ``numpy.floating``.
 
     Reference: ``jax.numpy.issubdtype``.
     """
-    halves = () if bfloat16 is None else (bfloat16, np.dtype(bfloat16))
-    if arg1 in halves and isinstance(arg2, type) and issubclass(arg2, np.generic):
-        return arg2 is bfloat16 or issubclass(np.floating, arg2)
+    one = arg1.type if isinstance(arg1, np.dtype) else arg1
+    kind = KINDS_OF_ML_DTYPES.get(one) if isinstance(one, type) else None
+    if kind and isinstance(arg2, type) and issubclass(arg2, np.generic):
+        return arg2 == one or issubclass(kind, arg2)
     return np.issubdtype(arg1, arg2)
 
 

@@ -16,7 +16,7 @@ from minijax.pytrees.tree_operations import flatten_axes
 from minijax.pytrees.tree_util import tree_leaves
 
 
-class AutoLayout:
+class _AutoLayout:
     """The layout that a compiler chooses."""
 
     def __repr__(self):
@@ -38,7 +38,7 @@ class Layout:
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
     sub_byte_element_size_in_bits: int = 0
-    AUTO: ClassVar = AutoLayout()
+    AUTO: ClassVar = _AutoLayout()
 
     def __post_init__(self):
         object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
@@ -69,7 +69,7 @@ class Format:
     sharding: Any = None
 
     def __post_init__(self):
-        if not isinstance(self.layout, Layout | AutoLayout | None):
+        if not isinstance(self.layout, Layout | _AutoLayout | None):
             raise TypeError(
                 "The layout of a Format is None, Layout.AUTO or a Layout. Got "
                 f"{self.layout!r} of type {type(self.layout)}."
@@ -89,7 +89,7 @@ class Format:
 def _sharding_of(option, given):
     if option != "device_put":
         return UNSPECIFIED if given.sharding is None else given.sharding
-    if isinstance(given.layout, AutoLayout):
+    if isinstance(given.layout, _AutoLayout):
         raise ValueError(f"device_put takes a concrete layout. Got {given}.")
     return given.sharding
 

@@ -11,16 +11,16 @@ import enum
 from minijax.arrays.devices import sharding_converters
 
 
-class MemorySpace(enum.Enum):
-    """The memory of a device, that of its host, or any."""
+class Space(enum.Enum):
+    """The memory of a device, that of its host, or any.
+
+    Reference: ``jax.memory.Space``.
+    """
 
     Device, Host, Any = 1, 2, 3
 
     def __repr__(self):
         return f"MemorySpace.{self.name}"
-
-
-Space = MemorySpace
 
 
 def _in_space(option, space):
@@ -30,4 +30,4 @@ def _in_space(option, space):
         )
 
 
-sharding_converters[MemorySpace] = _in_space
+sharding_converters[Space] = _in_space

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.devices import devices
-from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
+from minijax.arrays.dtypes import NARROW_NAMES, as_dtype, canonicalize_dtype
 from minijax.core import tracer_methods
 
 # Questions of the Array API standard: which kinds of dtypes there are.
@@ -26,6 +26,11 @@ _DTYPES_OF = {
     "unsigned integer": "uint8 uint16 uint32 uint64",
     "real floating": "float16 bfloat16 float32 float64",
     "complex floating": "complex64 complex128",
+}
+_NARROW_OF = {  # of which there are no arrays, so a namespace does not list them
+    "signed integer": NARROW_NAMES[np.signedinteger],
+    "unsigned integer": NARROW_NAMES[np.unsignedinteger],
+    "real floating": NARROW_NAMES[np.floating],
 }
 _FAMILIES = {
     "integral": ("signed integer", "unsigned integer"),
@@ -55,7 +60,9 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 
 def _named(kind):
     if isinstance(kind, str) and kind in {**_DTYPES_OF, **_FAMILIES}:
-        return _members(kind)
+        families = _FAMILIES.get(kind, (kind,))
+        narrow = [name for each in families for name in _NARROW_OF.get(each, ())]
+        return [*_members(kind), *narrow]
     try:
         return [as_dtype(kind).name]
     except TypeError as error:

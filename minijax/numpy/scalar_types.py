@@ -8,7 +8,6 @@ References: ``jax.numpy``, ``jax.numpy.printoptions``, ``jax.numpy.load``.
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,9 @@ def dtype_like(x):
 
 def __getattr__(name):
     unknown = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(dtypes.BFLOAT16_MISSING if name == "bfloat16" else unknown)
+    narrow = {"bfloat16"}.union(*dtypes.NARROW_NAMES.values())
+    missing = dtypes.ML_DTYPES_MISSING.format(name)
+    raise AttributeError(missing if name in narrow else unknown)
 
 
 bool = bool_ = ScalarType("bool")
@@ -95,6 +96,21 @@ float32 = single = ScalarType("float32")
 float64 = float_ = double = ScalarType("float64")
 if dtypes.bfloat16 is not None:
     bfloat16 = ScalarType("bfloat16")
+if hasattr(dtypes.ml_dtypes, "float4_e2m1fn"):
+    int2, int4 = ScalarType("int2"), ScalarType("int4")
+    uint2, uint4 = ScalarType("uint2"), ScalarType("uint4")
+    float4_e2m1fn = ScalarType("float4_e2m1fn")
+    float6_e2m3fn = ScalarType("float6_e2m3fn")
+    float6_e3m2fn = ScalarType("float6_e3m2fn")
+    float8_e3m4, float8_e4m3 = ScalarType("float8_e3m4"), ScalarType("float8_e4m3")
+    float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz")
+    float8_e4m3fn = ScalarType("float8_e4m3fn")
+    float8_e4m3fnuz = ScalarType("float8_e4m3fnuz")
+    float8_e5m2 = ScalarType("float8_e5m2")
+    float8_e5m2fnuz = ScalarType("float8_e5m2fnuz")
+    float8_e8m0fnu = ScalarType("float8_e8m0fnu")
+if hasattr(dtypes.ml_dtypes, "int1"):
+    int1, uint1 = ScalarType("int1"), ScalarType("uint1")
 complex64 = csingle = ScalarType("complex64")
 complex128 = complex_ = cdouble = ScalarType("complex128")
 
@@ -116,11 +132,8 @@ def finfo(dtype: Any) -> np.finfo:
     if dtype in dtypes.EXTENDED_DTYPES:
         name = dtypes.dtype_name(dtype)
         raise TypeError(f"finfo takes a type of floats, and {name} is none of numbers.")
-    return _bfloat16_info() if dtype.name == "bfloat16" else np.finfo(dtype)
-
-
-def _bfloat16_info():
-    return import_module("ml_dtypes").finfo("bfloat16")
+    of_ml_dtypes = dtypes.KINDS_OF_ML_DTYPES.get(dtype.type) is np.floating
+    return dtypes.ml_dtypes.finfo(dtype) if of_ml_dtypes else np.finfo(dtype)
 
 
 def iinfo(int_type: Any) -> np.iinfo:
@@ -138,6 +151,9 @@ def iinfo(int_type: Any) -> np.iinfo:
         raise ValueError(f"iinfo takes a type of integers: {error}") from None
     if dtype in dtypes.EXTENDED_DTYPES:
         raise ValueError(f"iinfo takes a type of integers, {dtype} is none of numbers.")
+    if issubdtype(dtype, np.integer) and dtype.type in dtypes.KINDS_OF_ML_DTYPES:
+        limits: Any = dtypes.ml_dtypes.iinfo(dtype)
+        return limits
     return np.iinfo(dtype)
 
 

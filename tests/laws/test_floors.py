@@ -225,7 +225,7 @@ def test_only_public_names_are_offered():
     below = {name.split(".")[1] for name in table if name.count(".") == 1}
     assert set(offered["minijax"]) == {*table["minijax"]} | below
     assert below >= {"numpy", "lax", "tree_util", "errors", "core", "interpreters"}
-    shared = {"as_jax", "custom_derivatives", "distributed"}
+    shared = {"as_jax", "custom_derivatives", "distributed", "memory"}
     shared |= {"nn", "numpy", "sharding"}
     assert not below & (floors - shared)
     assert offered["minijax.interpreters"] == [

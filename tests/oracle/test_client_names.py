@@ -369,3 +369,59 @@ def test_names_of_sparse_arrays_that_are_not_here_say_why():
     for name in functions - modules - {*dir(ours)}:
         with pytest.raises(AttributeError, match="of sparse arrays there is BCOO"):
             getattr(ours, name)
+
+
+# Types of a byte and less: their names, limits and kinds.
+
+NARROW = """
+    float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
+    float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
+    float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4
+""".split()
+KINDS = """
+    generic number inexact floating complexfloating integer signedinteger
+    unsignedinteger bfloat16 float32 int8 int4 float8_e5m2
+""".split()
+WORDS = "bool", "integral", "numeric", "signed integer", "real floating"
+
+
+def limits(j, name):
+    """What can be asked of a narrow type, and the class of the error otherwise."""
+    found, jnp = [], j.numpy
+    kind = getattr(jnp, name)
+    for ask in (jnp.finfo, jnp.iinfo):
+        for given in (kind, kind.dtype, name):
+            try:
+                info = ask(given)
+            except ValueError:
+                found.append(ValueError)
+            else:
+                found.append((float(info.max), float(info.min), info.bits, info.dtype))
+    for given in (kind, kind.dtype):
+        found += [jnp.issubdtype(given, getattr(jnp, other)) for other in KINDS]
+        found += [j.dtypes.issubdtype(given, getattr(jnp, other)) for other in KINDS]
+        found += [jnp.isdtype(given, word) for word in WORDS]
+    named = kind.__name__, repr(kind).replace("minijax", "jax")
+    return [*found, named, jnp.dtype(kind), kind == kind.dtype.type]
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_narrow_type_has_jax_s_name_limits_and_kinds(name):
+    assert limits(minijax, name) == limits(jax, name)
+
+
+@pytest.mark.parametrize("name", ["int4", "float8_e4m3fn"])
+def test_arrays_of_narrow_types_are_refused(name):
+    kind, jnp = getattr(minijax.numpy, name), minijax.numpy
+    for make in (
+        lambda: jnp.ones(3, kind),
+        lambda: jnp.ones(3).astype(kind),
+        lambda: jnp.asarray(np.ones(3, kind.dtype)),
+        lambda: kind(1),
+        lambda: minijax.jit(lambda x: x.astype(kind))(jnp.ones(3)),
+        lambda: minijax.lax.convert_element_type(jnp.ones(3), kind),
+        lambda: jnp.promote_types(kind, "float32"),
+        lambda: minijax.device_put(np.ones(3, kind.dtype)),
+    ):
+        with pytest.raises((TypeError, ValueError), match=name):
+            make()

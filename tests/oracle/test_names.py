@@ -10,6 +10,7 @@ import pytest
 
 from minijax._missing_names import LATER
 from minijax._public import PUBLIC
+from tests.public_names import found_in
 
 # JAX keeps these primitives elsewhere, and prints them all the same.
 ELSEWHERE = {("minijax.lax", "add_any_p"), ("minijax.lax", "reduce_scatter_p")}
@@ -24,9 +25,7 @@ SPACES = [pair for pair in SPACES if pair not in ELSEWHERE | OWN]
 
 def pair(space, name):
     """Our object of this name, and JAX's."""
-    theirs = jax
-    for part in space.split(".")[1:]:
-        theirs = importlib.import_module(f"{theirs.__name__}.{part}")
+    theirs = found_in("jax", space.partition(".")[2])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of names in experimental
         theirs = getattr(theirs, name, MISSING)

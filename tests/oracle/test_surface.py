@@ -23,6 +23,7 @@ import minijax.numpy  # noqa: E402
 from minijax import dtypes  # noqa: E402
 from minijax._public import PUBLIC  # noqa: E402
 from minijax.extend import core  # noqa: E402
+from tests.public_names import found_in as module  # noqa: E402
 
 from .raised import raised  # noqa: E402
 from .test_names import EXTEND  # noqa: E402
@@ -74,10 +75,6 @@ KEYWORDS = {
     "export.export": {"_override_lowering_rules": "of JAX's own tests"},
     "lax.reduce_sum": {"out_sharding": SHARDED},
 }
-
-
-def module(root, path):
-    return importlib.import_module(f"{root}.{path}" if path else root)
 
 
 def has(space, name):
