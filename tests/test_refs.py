@@ -190,6 +190,19 @@ def test_a_program_is_written_down_once_for_all_references_of_a_type():
     assert len(written) == 2
 
 
+def test_a_program_is_not_kept_for_a_reference_that_ends():
+    here = []
+    add_one = jit(lambda: here[-1].addupdate(1.0))
+
+    def f(x):
+        here.append(new_ref(x))
+        add_one()
+        return here[-1][...]
+
+    assert [jit(f)(1.0), jit(lambda x: f(x) * 2)(2.0), f(3.0)] == [2, 6, 4]
+    assert minijax.grad(f)(4.0) == 1
+
+
 def test_static_donated_and_named_arguments_beside_references():
     @jit
     def swapped(ref, x, scale):

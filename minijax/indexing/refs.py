@@ -117,7 +117,10 @@ def _part(x, index):
 def _fitting(name, held, index, value):
     """Return a value as an array, if it may come to stand at an index."""
     value = as_array(value)
-    wanted = eval_shape(lambda x: _part(x, index), held)
+    if isinstance(current_trace(), EvalTrace):
+        wanted = _part(held, index)
+    else:
+        wanted = eval_shape(lambda x: _part(x, index), held)  # it leaves no equation
     if value.dtype != wanted.dtype:
         raise ValueError(
             f"Invalid dtype for `{name}`. Ref dtype: {wanted.dtype}. Value dtype: "
@@ -342,7 +345,8 @@ class Ref(Indexed, MutableReference):
 
 def _refuse_as_array(ref):
     raise TypeError(
-        f"{ref!r} is a reference to an array, and no array: ref[...] reads one from it."
+        f"A {ref.str_short()} is a reference to an array, and no array: ref[...] reads "
+        "one from it."
     )
 
 

@@ -74,6 +74,7 @@ KEYWORDS = {
     "experimental.pjit.pjit": {"compiler_options": "options of XLA's compiler"},
     "export.export": {"_override_lowering_rules": "of JAX's own tests"},
     "lax.reduce_sum": {"out_sharding": SHARDED},
+    "ref.swap": {"_function_name": "of JAX's own messages"},
 }
 
 
