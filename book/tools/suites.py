@@ -13,9 +13,9 @@ RECORDED = ROOT / "tests" / "conformance" / "recorded.json"
 PAGE = ROOT / "book" / "suites.md"
 HEAD = """# Test-suites of other people
 
-The tests of packages that were written for JAX, run over minijax without a change to
-them, by `python -m minijax.as_jax -m pytest` ([chapter 42](../chapters/42_as_jax.ipynb)).
-What real JAX {jax} passes is the denominator; a test that fails over both counts for
+The tests of packages that were written for JAX, run over minijax without a change, by
+`python -m minijax.as_jax -m pytest` ([chapter 42](../chapters/42_as_jax.ipynb)). What
+real JAX {jax} passes is the denominator; a test that fails over both counts for
 neither. Seconds are of the processor, on one core, with an empty cache, for the files
 that were run over both. `make conformance SUITES="{first}"` repeats a row, and
 `python -m tests.conformance {first} --real` what is recorded of JAX.
@@ -39,7 +39,8 @@ def rows(entries):
 def ratios(entries):
     """Return the ratios of times that are recorded."""
     pairs = [entry.get("ours", {}) for entry in entries.values()]
-    return [x["seconds"] / x["seconds of JAX"] for x in pairs if x.get("seconds of JAX")]
+    timed = [pair for pair in pairs if pair.get("seconds of JAX")]
+    return [pair["seconds"] / pair["seconds of JAX"] for pair in timed]
 
 
 def page():

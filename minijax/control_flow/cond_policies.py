@@ -27,9 +27,10 @@ from minijax.rematerialization.remat import (
 def _keep(eqn, policy):
     branches = eqn.params["branches"]
     parts = [remat_partial_eval(branch, policy) for branch in branches]
-    if policy_allows_saving(policy, eqn) or not any(part.kept for part in parts):
+    if policy_allows_saving(policy, eqn) or not any(part.residuals for part in parts):
         return save_outputs(eqn, policy)
-    slots, places = residual_slots([[var.aval for var in part.kept] for part in parts])
+    avals = [[var.aval for var in part.residuals] for part in parts]
+    slots, places = residual_slots(avals)
     now = [_returning(part, slots, own) for part, own in zip(parts, places)]
     again = [_reading(part, slots, own) for part, own in zip(parts, places)]
     kept, (index, *operands) = [Var(aval) for aval in slots], eqn.invars
@@ -45,18 +46,18 @@ def _keep(eqn, policy):
 
 def _returning(part, slots, places):
     """Return a branch that fills the slots with what is kept, after its results."""
-    count = len(part.now.outvars) - len(part.kept)
-    first = len(part.now.invars) + count
-    sources = tuple(range(first, first + len(part.kept)))
-    return write_residual_slots(part.now, count, sources, slots, places)
+    count = len(part.known.outvars) - len(part.residuals)
+    first = len(part.known.invars) + count
+    sources = tuple(range(first, first + len(part.residuals)))
+    return write_residual_slots(part.known, count, sources, slots, places)
 
 
 def _reading(part, slots, places):
     """Return a branch that is given the slots first, and computes the rest again."""
-    count = len(part.again.invars) - len(part.kept)
-    places_now = [*range(count, len(part.again.invars)), *range(count)]
+    count = len(part.staged.invars) - len(part.residuals)
+    places_now = [*range(count, len(part.staged.invars)), *range(count)]
     return read_residual_slots(
-        closed_jaxpr_with_io(part.again, places_now), slots, places
+        closed_jaxpr_with_io(part.staged, places_now), slots, places
     )
 
 

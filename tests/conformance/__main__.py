@@ -3,7 +3,7 @@
     python -m tests.conformance optax autograd     # beside what is recorded of JAX
     python -m tests.conformance optax --real       # over real JAX, to record it
 
-Over minijax a suite is started by `python -m minijax.as_jax -m pytest`, as a user would.
+Over minijax a suite is started by `python -m minijax.as_jax -m pytest`.
 
 Source archives and environments are kept in `_build/conformance`. Files of tests run
 one after the other, each in a process; what has run is not run again without --again.
