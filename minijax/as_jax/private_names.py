@@ -3,7 +3,8 @@
 # Made from chapters/42_as_jax_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
-from typing import Any, NamedTuple
+import inspect
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,28 +29,38 @@ class StandIn(NamedTuple):
 
 
 def stand_ins(users, module, **values):
-    """Return rows of the table: names of one private module, and what they are."""
+    """Return rows of the table: names of one module, and what they are."""
     return {
-        f"jax._src.{module}.{name}": StandIn(users, value)
-        for name, value in values.items()
+        f"jax.{module}.{name}": StandIn(users, value) for name, value in values.items()
     }
 
 
 def elsewhere(users, module, place, names):
     """Return rows for names of a private module that are public in one place."""
     return {
-        f"jax._src.{module}.{name}": StandIn(users, place=f"{place}.{name}")
+        f"jax.{module}.{name}": StandIn(users, place=f"{place}.{name}")
         for name in names.split()
     }
 
 
 _FLAX_CHECKIFY = "Error checkify user_checks"
 PUBLIC_ELSEWHERE = {
-    **elsewhere("flax", "core", "minijax.core", "ShapedArray"),
-    **elsewhere("equinox", "dtypes", "minijax.dtypes", "TypePromotionError"),
-    **elsewhere("flax", "dtypes", "minijax.dtypes", "extended finfo"),
-    **elsewhere("flax", "checkify", "minijax.experimental.checkify", _FLAX_CHECKIFY),
-    **elsewhere("blackjax", "flatten_util", "minijax.flatten_util", "ravel_pytree"),
+    **elsewhere("flax", "_src.core", "minijax.core", "ShapedArray"),
+    **elsewhere("equinox", "_src.dtypes", "minijax.dtypes", "TypePromotionError"),
+    **elsewhere("flax", "_src.dtypes", "minijax.dtypes", "extended finfo"),
+    **elsewhere(
+        "flax", "_src.checkify", "minijax.experimental.checkify", _FLAX_CHECKIFY
+    ),
+    **stand_ins("flax", "_src.checkify", Out=TypeVar("Out")),
+    "jax._src.checkify.JaxException": StandIn(
+        "flax", place="minijax.experimental.checkify.JaxRuntimeError"
+    ),
+    **elsewhere(
+        "tfp", "core", "minijax.interpreters.xla", "pytype_aval_mappings"
+    ),
+    **elsewhere(
+        "blackjax", "_src.flatten_util", "minijax.flatten_util", "ravel_pytree"
+    ),
 }
 
 
@@ -70,13 +81,13 @@ _EXTENDED = "the only dtype that NumPy lacks here is that of keys."
 EMPTY_CLASSES = {
     **stand_ins(
         "equinox jaxtyping",
-        "literals",
+        "_src.literals",
         LiteralArray=_empty_class("LiteralArray", _LITERALS),
         TypedNdArray=_empty_class("TypedNdArray", _LITERALS),
     ),
     **stand_ins(
         "flax",
-        "dtypes",
+        "_src.dtypes",
         DType=np.dtype,
         ExtendedDType=_empty_class("ExtendedDType", _EXTENDED),
     ),
@@ -102,11 +113,11 @@ def wait_for_tokens():
 
 
 NOTHING_TO_DO = {
-    **stand_ins("equinox", "dispatch", wait_for_tokens=wait_for_tokens),
-    **stand_ins("chex", "xla_bridge", _backends=None),
+    **stand_ins("equinox", "_src.dispatch", wait_for_tokens=wait_for_tokens),
+    **stand_ins("chex", "_src.xla_bridge", _backends=None),
     **stand_ins(
         "equinox flax jaxtyping",
-        "traceback_util",
+        "_src.traceback_util",
         register_exclusion=_exclude_paths.append,
         api_boundary=api_boundary,
         include_frame=include_frame,
@@ -151,6 +162,29 @@ def check_close(xs, ys, atol=None, rtol=None, err_msg=""):
         np.testing.assert_allclose(x, y, rtol=far, atol=near, err_msg=err_msg)
 
 
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def infer_argnums_and_argnames(signature, argnums, argnames):
+    """Return positions and names of static arguments, each inferred from the other."""
+    names, positional = [*signature.parameters], {_EITHER}
+    if argnums is None and argnames is None:
+        return (), ()
+    as_tuple = lambda x: (x,) if isinstance(x, int | str) else tuple(x)  # noqa: E731
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    if argnums is None:
+        found = [name for name in as_tuple(argnames) if kinds.get(name) in positional]
+        return tuple(map(names.index, found)), as_tuple(argnames)
+    given = as_tuple(argnums)
+    if argnames is None:
+        argnames = [names[i] for i in given if kinds[names[i]] in positional]
+    return given, as_tuple(argnames)
+
+
+def register_vmappable(data_type, *_, **__):
+    """Do nothing: `vmap` refuses objects of such a class, as of any unknown one."""
+
+
 class NodeClasses:
     """Answers ``class in registry``."""
 
@@ -159,11 +193,69 @@ class NodeClasses:
 
 
 ANSWERS = {
-    **stand_ins("numpyro", "core", trace_state_clean=trace_state_clean),
-    **stand_ins("lineax", "ad_util", stop_gradient_p=Primitive("stop_gradient")),
-    **stand_ins("tinygp", "dtypes", to_complex_dtype=to_complex_dtype),
-    **stand_ins("flax", "dtypes", supports_inf=supports_inf),
-    **stand_ins("tinygp", "public_test_util", check_close=check_close),
-    **stand_ins("flax", "tree_util", _registry=NodeClasses()),
+    **stand_ins("numpyro", "_src.core", trace_state_clean=trace_state_clean),
+    **stand_ins("lineax", "_src.ad_util", stop_gradient_p=Primitive("stop_gradient")),
+    **stand_ins("tinygp", "_src.dtypes", to_complex_dtype=to_complex_dtype),
+    **stand_ins("flax", "_src.dtypes", supports_inf=supports_inf),
+    **stand_ins("tinygp", "_src.public_test_util", check_close=check_close),
+    **stand_ins("flax", "_src.tree_util", _registry=NodeClasses()),
+    **stand_ins(
+        "e3nn-jax",
+        "_src.api_util",
+        infer_argnums_and_argnames=infer_argnums_and_argnames,
+    ),
+    **stand_ins(
+        "mujoco-mjx",
+        "interpreters.batching",
+        register_vmappable=register_vmappable,
+    ),
 }
-STAND_INS = PUBLIC_ELSEWHERE | EMPTY_CLASSES | NOTHING_TO_DO | ANSWERS
+
+
+class HiPrimitive(_empty_class("HiPrimitive", "types of libraries are not here.")):
+    """The base of operations on types of a library, which refuse to run."""
+
+    def __call__(self, *_, **__):
+        raise NotImplementedError(
+            f"{type(self).__name__} is an operation of jax.experimental.hijax: types "
+            "that a library brings into programs are not here. In flax, leave the "
+            "option hijax off."
+        )
+
+
+def aval_method(function):
+    """Return a method as it is; there are no types of libraries to ask for it."""
+    return function
+
+
+class _Effects:
+    def add_type(self, kind):
+        """Do nothing: effects of libraries do not occur."""
+
+
+_TYPES = "AbstractValue MutableHiType AvalQDD AvalMutableQDD"
+_NO_TYPES = "types that a library brings into programs are not here."
+HIJAX = {
+    **stand_ins(
+        "flax",
+        "experimental.hijax",
+        **{name: _empty_class(name, _NO_TYPES) for name in _TYPES.split()},
+        HiPrimitive=HiPrimitive,
+        aval_method=aval_method,
+        aval_property=property,
+        control_flow_allowed_effects=_Effects(),
+        register_hitype=lambda kind, to_aval: None,
+    ),
+    **elsewhere(
+        "flax",
+        "experimental.hijax",
+        "minijax.interpreters.ad",
+        "Zero instantiate_zeros is_undefined_primal",
+    ),
+    **stand_ins(
+        "flax",
+        "_src.state.types",
+        AbstractRef=_empty_class("AbstractRef", "a reference is its own type here."),
+    ),
+}
+STAND_INS = PUBLIC_ELSEWHERE | EMPTY_CLASSES | NOTHING_TO_DO | ANSWERS | HIJAX
