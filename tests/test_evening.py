@@ -11,7 +11,7 @@ from minijax import _lazy, _public
 DEPTH = "passes elementary_functions vectorization matmul dispatch threads sorting"
 DEPTH += " windows prng distributions spmd collectives distributed"
 deep = tuple(f"minijax.{name}." for name in DEPTH.split())
-deep += ("minijax.numpy.sorting", "minijax.numpy.ufunc_objects")
+deep += ("minijax.numpy.sorting", "minijax.numpy.ufunc_objects", "minijax.numpy.fft.")
 _public.REGISTERS[:] = [name for name in _public.REGISTERS if not name.startswith(deep)]
 import minijax
 import minijax.numpy as jnp

@@ -323,7 +323,7 @@ SETTING = {
     "polynomial": lambda: jnp.polyint(X, 200),
     "numbers": lambda: minijax.scipy.special.bernoulli(40),
     "print": lambda: tersely(X),
-    "plan": lambda: EagerPlan(jnp.var, (X,), {}, X.placement),
+    "plan": lambda: EagerPlan(jnp.var, (X,), {}),
     "agreement": lambda: _alike(X, X, 1.0),
 }
 
@@ -392,7 +392,7 @@ def handles():
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="asks Linux")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("work", FILES)
-def test_files_are_closed(work, tmp_path, draws=4 * DRAWS):
+def test_files_are_closed(work, tmp_path, draws=DRAWS):
     """No handle stays open, no lock locked, and no draft on the disk."""
     work(tmp_path)
     before, opened = state(), handles()
@@ -444,6 +444,7 @@ OTHERS = {
     "CudaContext": "changes nothing: the lock and the device are of C",
     "named_scope": "changes nothing", "ContextValue": INSIDE,
     "DerivedContextValue": INSIDE,
+    "Report": "watches a program, and changes nothing that it would have to restore",
     "ReentrantContext": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
     "_Taking": INSIDE, "take_current_trace": INSIDE,
 }  # fmt: skip

@@ -14,7 +14,7 @@ from book.tools.source import PACKAGE, ROOT, Chapter, read_chapters
 
 FOREIGN = frozenset(
     """
-    BKGTS BSKH BTKGH CUBLAS_COMPUTE_32F_FAST_TF32 METH_FASTCALL RawModule
+    BKGTS BSKH BTKGH CUBLAS_COMPUTE_32F_FAST_TF32 METH_FASTCALL RawModule addopts
     SmallWhileLoopHoistingPass STORE_FAST carrypartial0 ffast geev loops_hyperbolic
     main_0 partial0 post_mortem s_tanhf sin_float32_rare vaddps vaddss vbroadcastss
     """.split()

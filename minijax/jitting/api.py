@@ -8,7 +8,7 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 # edit the chapter, not this file.
 # Amended in chapters/28_indexing_rest.md: CacheEntry.__init__, CacheEntry.run,
 #   JitFunction._prepare (b4c25551).
-# Amended in chapters/28_indexing_rest.md: Inspectable.trace (6d04e43f).
+# Amended in chapters/28_indexing_rest.md: Inspectable.trace (77021850).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
 #   (b7d31bf4).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (1fb6a82a).
@@ -333,6 +333,7 @@ def placements_of_leaves(leaves, default):
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
+    @api_boundary
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 

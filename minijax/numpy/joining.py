@@ -349,7 +349,7 @@ def pad(
 
 
 def _known_widths(given):
-    if isinstance(given, Sequence):
+    if isinstance(given, Sequence) and not isinstance(given, str):
         return [*map(_known_widths, given)]
     unknown = isinstance(given, Tracer) and concrete_or_none(given) is None
     return operator_index(given, "pad_width") if unknown else given

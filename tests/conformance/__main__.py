@@ -250,6 +250,8 @@ def record_ours(name, passed, of, entry):
     theirs, here = map(sum, zip(*pairs)) if pairs else (0.0, 0.0)
     found = {"passed": passed, "of": of, "seconds of JAX": round(theirs, 1)}
     entries = recorded()
+    if name not in entries:
+        return
     entries[name]["ours"] = found | {"seconds": round(here, 1)}
     RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
     if pairs:
