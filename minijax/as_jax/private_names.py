@@ -212,7 +212,10 @@ ANSWERS = {
 }
 
 
-class HiPrimitive(_empty_class("HiPrimitive", "types of libraries are not here.")):
+_OPERATION: Any = _empty_class("HiPrimitive", "types of libraries are not here.")
+
+
+class HiPrimitive(_OPERATION):
     """The base of operations on types of a library, which refuse to run."""
 
     def __call__(self, *_, **__):

@@ -22,7 +22,10 @@ def run(*words):
     return done.stdout.strip() or done.stderr.strip().split("\n")[-1]
 
 
-SAYS = "import jax, importlib.metadata as m\nprint(jax.jit.__module__, m.version('jax'))"
+SAYS = """
+import jax, importlib.metadata
+print(jax.jit.__module__, importlib.metadata.version("jax"))
+"""
 
 
 def test_the_alias_comes_before_what_is_installed():
