@@ -75,7 +75,7 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.as_jax": {
         "minijax.as_jax.aliases": "install uninstall",
         "minijax.as_jax.plugin": """
-            SWITCH pytest_addoption pytest_plugin_registered pytest_runtest_logreport
+            pytest_addoption pytest_plugin_registered pytest_runtest_logreport
         """,
     },
     "minijax.core": {

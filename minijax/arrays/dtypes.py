@@ -547,7 +547,8 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
     Reference: ``jax.numpy.issubdtype``.
     """
-    one = arg1.type if isinstance(arg1, np.dtype) else arg1
+    one = np.dtype(arg1) if isinstance(arg1, str) else arg1
+    one = one.type if isinstance(one, np.dtype) else one
     kind = KINDS_OF_ML_DTYPES.get(one) if isinstance(one, type) else None
     if kind and isinstance(arg2, type) and issubclass(arg2, np.generic):
         return arg2 == one or issubclass(kind, arg2)

@@ -10,14 +10,14 @@ import sys
 from minijax.as_jax.aliases import install
 from minijax.as_jax.report import outcomes
 
-SWITCH = "MINIJAX_AS_JAX"
+_SWITCH = "MINIJAX_AS_JAX"
 
 
 def _is_wanted(config):
     words = [*config.invocation_params.args]
     words += shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
     named = any(f"{word}".endswith("minijax.as_jax") for word in words)
-    return named or "--as-jax" in words or os.environ.get(SWITCH, "0") not in ("", "0")
+    return named or "--as-jax" in words or os.environ.get(_SWITCH, "0") not in ("", "0")
 
 
 def pytest_addoption(parser: object) -> None:

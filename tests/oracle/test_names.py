@@ -17,6 +17,7 @@ ELSEWHERE = {("minijax.lax", "add_any_p"), ("minijax.lax", "reduce_scatter_p")}
 OWN = {("minijax.experimental", "autojit")}  # chapter 41: no name of JAX's
 # What JAX's libraries import of `jax._src`, in modules that JAX does not have.
 EXTEND = [f"minijax.extend.{x}" for x in "arguments dtypes promotion rules".split()]
+EXTEND.append("minijax.as_jax")  # chapter 42: programs that say jax
 OWN |= {(space, name) for space in EXTEND for name in PUBLIC[space]}
 MISSING = object()
 SPACES = [(space, name) for space, names in PUBLIC.items() for name in names]
