@@ -203,3 +203,6 @@ def test_check_close_has_tolerances_by_dtype(as_jax):
     with pytest.raises(AssertionError):
         check_close(one, one + 1e-4)
     check_close(one, one + 1e-4, rtol=1e-3)
+    check_close(one, one + 1e-4, rtol={"float32": 1e-3, "float64": 0.0})
+    with pytest.raises(AssertionError):
+        check_close(one, one + 1e-4, rtol={"float64": 1.0})

@@ -145,20 +145,27 @@ _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 
 _TOLERANCES |= {"float64": 1e-15, "complex128": 1e-15}
 
 
+def _tolerance(given, *arrays):
+    """Return a tolerance: a number, by dtype, or what is usual for a dtype."""
+    if given is not None and not isinstance(given, dict):
+        return given
+    given = given or {}
+    names = {k if isinstance(k, str) else np.dtype(k).name: given[k] for k in given}
+    return max((_TOLERANCES | names).get(each.dtype.name, 0.0) for each in arrays)
+
+
 def check_close(xs, ys, atol=None, rtol=None, err_msg=""):
     """Raise an AssertionError unless two trees have nearly the same numbers.
 
     Args:
       xs, ys: trees of arrays.
-      atol, rtol: tolerances for each element, which are multiplied by the number of
-        elements, as in JAX; by default they depend on the dtype.
+      atol, rtol: tolerances for each element, numbers or by the names of dtypes; they
+        are multiplied by the number of elements, as in JAX.
       err_msg: is shown with the error.
     """
     for x, y in zip(*map(minijax.tree.leaves, (xs, ys)), strict=True):
         x, y = np.asarray(x), np.asarray(y)
-        usual = max(_TOLERANCES.get(each.dtype.name, 0.0) for each in (x, y))
-        near, far = (usual if each is None else each for each in (atol, rtol))
-        near, far = near * x.size, far * y.size
+        near, far = _tolerance(atol, x, y) * x.size, _tolerance(rtol, x, y) * y.size
         np.testing.assert_allclose(x, y, rtol=far, atol=near, err_msg=err_msg)
 
 
