@@ -118,11 +118,10 @@ def _decorated(value, package, name):
 
 
 def wraps(function):
-    """Return `functools.wraps` for any callable: a name that is no text is left out."""
-    names = {"__name__", "__qualname__"}
-    given = {name for name in names if isinstance(getattr(function, name, None), str)}
-    taken = [part for part in WRAPPER_ASSIGNMENTS if part not in names - given]
-    return functools.wraps(function, taken)
+    """Return `functools.wraps` for any callable: what is of an odd type is left out."""
+    kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+    odd = {n for n in kinds if not isinstance(getattr(function, n, None), kinds[n])}
+    return functools.wraps(function, [n for n in WRAPPER_ASSIGNMENTS if n not in odd])
 
 
 _called: dict = {}  # from a function and a name to its copy under that name

@@ -195,6 +195,17 @@ def test_the_registry_knows_node_classes(as_jax):
     assert Pair in _registry
 
 
+def test_callables_with_odd_attributes_are_wrapped(as_jax):
+    class Odd:
+        __name__, __annotations__ = 5, property(lambda self: None)
+
+        def __call__(self, x):
+            return x * 2.0
+
+    assert as_jax.vmap(Odd())(as_jax.numpy.ones(2)).sum() == 4.0
+    assert as_jax.grad(Odd())(1.0) == 2.0
+
+
 def test_check_close_has_tolerances_by_dtype(as_jax):
     from jax._src.public_test_util import check_close
 
