@@ -192,7 +192,7 @@ class Finder(MetaPathFinder, Loader):
 def install(version: str = VERSION) -> None:
     """Let ``import jax`` and ``import jaxlib`` mean minijax in this process.
 
-    Nothing is written to the disk, and a JAX that is installed is not touched.
+    Nothing is installed, and a JAX that is there is not touched.
 
     Args:
       version: that of JAX which the program is written for.
