@@ -2,6 +2,7 @@
 
     python -m tests.conformance optax autograd     # beside what is recorded of JAX
     python -m tests.conformance optax --real       # over real JAX, to record it
+    python -m tests.conformance --whole            # all tests, over both: a night
 
 Over minijax a suite is started by `python -m minijax.as_jax -m pytest`.
 
@@ -24,6 +25,7 @@ import xml.etree.ElementTree
 from functools import cache
 from pathlib import Path
 
+from tests.conformance.plugins.one_of import as_of_jax
 from tests.conformance.suites import ABSENT, SUITES
 
 HERE = Path(__file__).parent
@@ -31,7 +33,6 @@ ROOT = HERE.parents[1]
 KEPT = ROOT / "_build" / "conformance"
 PYTHON = KEPT / "venv" / "bin" / "python"
 RECORDED = HERE / "recorded.json"
-SMALL = 8  # of the tests of a suite, one of this many is in the small size
 ALWAYS = "numpy ml_dtypes llvmlite scipy opt_einsum typing_extensions pytest"
 PLAINLY = (
     f"-c {os.devnull} -q --tb=short -W ignore -p no:cacheprovider -p no:subtests "
@@ -109,21 +110,20 @@ def minijax_alone():
 def run_suite(side, name, options):
     """Run the chosen tests of a suite in one process; return their kept report."""
     source = prepared(name)
-    report = KEPT / ("small" if options.small else "results") / side / f"{name}.xml"
+    report = folder_of(side, options) / f"{name}.xml"
     if report.exists() and not options.again:
         return report
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     shutil.rmtree(KEPT / "cache" / side, ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    one_of = SUITES[name].one_of * (SMALL if options.small else 1)
     setting = {
         **os.environ,
         "PYTHONPATH": path_of(side, name, source),
         "JAX_PLATFORMS": "cpu",
         "PYTHONDONTWRITEBYTECODE": "1",
         "XDG_CACHE_HOME": str(KEPT / "cache" / side),
-        "ONE_OF": str(one_of),
+        "ONE_OF": "1" if options.whole else str(SUITES[name].one_of),
         **SUITES[name].setting,
     }
     setting.pop("XLA_FLAGS", None)
@@ -151,9 +151,14 @@ def on_one_core():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def seconds_of(side, name):
+def folder_of(side, options):
+    """Return where the results are kept that belong together."""
+    return KEPT / ("whole" if options.whole else "results") / side
+
+
+def seconds_of(side, name, options):
     """Return the processor seconds of the last run of a suite."""
-    text = (KEPT / "results" / side / f"{name}.seconds").read_text()
+    text = (folder_of(side, options) / f"{name}.seconds").read_text()
     return round(float(text), 1)
 
 
@@ -173,7 +178,7 @@ def outcomes(side, name, options):
         log = report.with_suffix(".log").read_text().split("\n")
         return {"all": "The suite cannot be run: " + " ".join(log[-4:])}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
-        label = f"{case.get('classname')}::{case.get('name')}"
+        label = as_of_jax(f"{case.get('classname')}::{case.get('name')}")
         bad = [part for part in case if part.tag in ("failure", "error")]
         skipped = any(part.tag == "skipped" for part in case)
         passed = "skipped" if skipped else "passed"
@@ -185,18 +190,28 @@ def recorded():
     return json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
 
 
-def record(name, found):
-    """Write down what real JAX passes: how many, and which tests it does not."""
-    entries = recorded()
+def entry_of(name, found, options):
+    """Return what is written down of real JAX: how many pass, and which tests do not.
+
+    Args:
+      name: of the suite.
+      found: the outcomes over real JAX.
+      options: those of the command.
+    """
     rest = sorted(test for test, outcome in found.items() if outcome != "passed")
-    entries[name] = {
+    return {
         "version": SUITES[name].version,
         "passed": len(found) - len(rest),
-        "one of": SUITES[name].one_of,
-        "seconds": seconds_of("real", name),
+        "one of": 1 if options.whole else SUITES[name].one_of,
+        "seconds": seconds_of("real", name, options),
         "not passed": rest,
     }
-    RECORDED.write_text(json.dumps(dict(sorted(entries.items())), indent=1) + "\n")
+
+
+def record(name, entry):
+    """Write down an entry, in the place of the one before."""
+    entries = dict(sorted({**recorded(), name: entry}.items()))
+    RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
 
 
 def skipped_for(name, test):
@@ -207,8 +222,17 @@ def skipped_for(name, test):
     return None
 
 
-def compared(name, found, entry, small):
-    """Print what we pass of what JAX passes; return whether the skip list is right."""
+def compared(name, found, entry):
+    """Print what we pass of what JAX passes.
+
+    Args:
+      name: of the suite.
+      found: the outcomes over minijax.
+      entry: what real JAX passes.
+
+    Returns:
+      How many tests pass, and those that pass though they are in the skip list.
+    """
     wanted = [test for test in found if test not in set(entry["not passed"])]
     passed = [test for test in wanted if found[test] == "passed"]
     failed = [test for test in wanted if found[test] != "passed"]
@@ -222,34 +246,35 @@ def compared(name, found, entry, small):
         print(f"  {len(tests):4} {tests[0]}: {message}")
     for test in stale:
         print(f"  in the skip list, and passes: {test}")
-    count = len(wanted) if small else entry["passed"]
+    count = entry["passed"]
     share = 100 * len(passed) / max(count, 1)
     print(
         f"{name} {SUITES[name].version}: {len(passed)} passed of {count} "
         f"that JAX passes ({share:.1f} %), {len(skipped)} skipped with a reason, "
         f"{len(found)} tests"
     )
-    if not small:
-        record_ours(name, len(passed), count, entry["seconds"])
-    return not stale
+    return len(passed), stale
 
 
-def record_ours(name, passed, of, theirs):
-    """Write down and print what we pass, and the seconds of both sides.
-
-    Args:
-      name: of the suite.
-      passed: how many tests pass of those that pass over real JAX.
-      of: how many those are.
-      theirs: seconds over real JAX.
-    """
-    here, entries = seconds_of("ours", name), recorded()
-    entries[name]["ours"] = {"passed": passed, "of": of, "seconds": here}
-    RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
+def beside_jax(name, found, options):
+    """Print and record what we pass and both times; return whether all is expected."""
+    if options.whole:
+        entry = entry_of(name, outcomes("real", name, options), options)
+    elif (entry := recorded().get(name)) is None:
+        passed = sum(outcome == "passed" for outcome in found.values())
+        print(f"{name}: {passed} of {len(found)} passed; nothing recorded of JAX")
+        return False
+    passed, stale = compared(name, found, entry)
+    here, theirs = seconds_of("ours", name, options), entry["seconds"]
     print(
         f"{name}: {theirs:.0f} s over JAX, {here:.0f} s over minijax "
-        f"({here / theirs:.2f}), one core, processor time"
+        f"({here / theirs:.2f}), one core, processor time",
+        flush=True,
     )
+    if not options.whole:
+        ours = {"passed": passed, "of": entry["passed"], "seconds": here}
+        record(name, entry | {"ours": ours})
+    return not stale
 
 
 def main():
@@ -259,7 +284,7 @@ def main():
         "--real", action="store_true", help="over real JAX, and record it"
     )
     parser.add_argument(
-        "--small", action="store_true", help=f"one test of {SMALL}: ten minutes"
+        "--whole", action="store_true", help="all tests, over both; nothing recorded"
     )
     parser.add_argument(
         "--again", action="store_true", help="also suites that have run"
@@ -273,14 +298,10 @@ def main():
             right = False
             continue
         found = outcomes(side, name, options)
-        if options.real and not options.small:
-            record(name, found)
-        elif name in recorded():
-            entry = recorded()[name]
-            right = compared(name, found, entry, options.small) and right
-        else:
-            passed = sum(outcome == "passed" for outcome in found.values())
-            print(f"{name}: {passed} of {len(found)} passed; nothing recorded of JAX")
+        if not options.real:
+            right = beside_jax(name, found, options) and right
+        elif not options.whole:
+            record(name, entry_of(name, found, options))
     sys.exit(not right)
 
 

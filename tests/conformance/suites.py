@@ -99,6 +99,14 @@ SUITES = {
         "tests/**/*_test.py",
         "absl-py ordered-set treescope msgpack pyyaml rich",
         beside="flax",
+        skips={
+            "Compiled and eager sums agree to the last bits, not in all of them.": [
+                "*::test_jit_wrapper"
+            ],
+            "An object says where it was made: minijax.dtypes, not jax.dtypes.": [
+                "*::test_object_rendering_deprecated_v1_layer_annotations"
+            ],
+        },
     ),
     "rlax": Suite(
         "0.1.9",
