@@ -92,7 +92,7 @@ def path_of(side, name, source):
     else:
         first = [minijax_alone()]
     front = [HERE / folder for folder in ("plugins", *SUITES[name].front)]
-    folders = [*first, *front, source, source / "src", source / "tests"]
+    folders = [*first, *front, source, source / "src", source / "tests", source / "test"]
     return os.pathsep.join(map(str, folders))
 
 
