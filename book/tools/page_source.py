@@ -21,6 +21,9 @@ from book.tools.amendments import Change
 from book.tools.source import CHAPTERS, read_chapter
 
 
+ASIDE = "Aside."  # the first word of a quote that belongs into the margin
+
+
 def edit_source(app: Sphinx, docname: str, content: list[str]) -> None:
     """Edit the text of a notebook before it is parsed."""
     folder, _, name = docname.rpartition("/")
@@ -58,6 +61,34 @@ def add_growth(app: Sphinx, tree: nodes.document) -> None:
             way = address(app.builder, here, place)
             link = nodes.reference("", says, refuri=way, internal=True)
             source[0] += [nodes.Text(" · "), link]
+
+
+def add_margin(app: Sphinx, tree: nodes.document) -> None:
+    """Put asides into the margin, beside the paragraph that they follow in the text."""
+    for quote in list(tree.findall(nodes.block_quote)):
+        first = quote[0] if quote.children else None
+        word = first[0] if isinstance(first, nodes.paragraph) else None
+        if not isinstance(word, nodes.emphasis) or word.astext() != ASIDE:
+            continue
+        first.remove(word)
+        if isinstance(first[0], nodes.Text):
+            first[0] = nodes.Text(first[0].lstrip())
+        place = quote.parent.index(quote)
+        quote.parent.remove(quote)
+        beside = place and isinstance(quote.parent[place - 1], nodes.paragraph)
+        aside = nodes.container("", *quote.children, classes=["margin", "aside"])
+        quote.parent.insert(place - bool(beside), aside)
+
+
+def add_picture_captions(app: Sphinx, tree: nodes.document) -> None:
+    """Tell the caption of a picture: a paragraph in italics that follows it."""
+    for cell in tree.findall(nodes.container):
+        after = cell.next_node(descend=False, siblings=True)
+        if cell.get("nb_element") != "cell_code" or after is None:
+            continue
+        if isinstance(after, nodes.paragraph) and len(after) == 1:
+            if isinstance(after[0], nodes.emphasis):
+                after["classes"].append("picture-caption")
 
 
 def add_numbers(app: Sphinx, tree: nodes.document) -> None:
@@ -132,6 +163,7 @@ def close_fold(translator: Any, node: HideCodeCellNode) -> None:
     translator.body.append("</details>\n")
 
 
+PREDICT = '<details class="predict"><summary><b>Predict'
 TABLE = '<div class="pst-scrollable-table-container"'
 
 
@@ -145,6 +177,7 @@ def mend_body(
     """
     works = 'class="citation-list"'
     body = context.get("body", "").replace(f'role="list" {works}', works)
+    body = body.replace("<details><summary><b>Predict", PREDICT)
     context["body"] = body.replace(f"{TABLE}>", f'{TABLE} tabindex="0">')
 
 
@@ -164,6 +197,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
     app.connect("doctree-read", add_growth)
+    app.connect("doctree-read", add_margin)
+    app.connect("doctree-read", add_picture_captions)
     app.connect("doctree-read", add_numbers)
     app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
