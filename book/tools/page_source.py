@@ -20,7 +20,6 @@ from book.tools import links, page
 from book.tools.amendments import Change
 from book.tools.source import CHAPTERS, read_chapter
 
-
 ASIDE = "Aside."  # the first word of a quote that belongs into the margin
 
 
@@ -83,12 +82,12 @@ def add_margin(app: Sphinx, tree: nodes.document) -> None:
 def add_picture_captions(app: Sphinx, tree: nodes.document) -> None:
     """Tell the caption of a picture: a paragraph in italics that follows it."""
     for cell in tree.findall(nodes.container):
-        after = cell.next_node(descend=False, siblings=True)
-        if cell.get("nb_element") != "cell_code" or after is None:
+        after = cell.next_node(nodes.paragraph, descend=False, siblings=True)
+        if cell.get("nb_element") != "cell_code" or after is None or len(after) != 1:
             continue
-        if isinstance(after, nodes.paragraph) and len(after) == 1:
-            if isinstance(after[0], nodes.emphasis):
-                after["classes"].append("picture-caption")
+        follows = cell.parent.index(after) == cell.parent.index(cell) + 1
+        if follows and isinstance(after[0], nodes.emphasis):
+            after["classes"].append("picture-caption")
 
 
 def add_numbers(app: Sphinx, tree: nodes.document) -> None:
