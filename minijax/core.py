@@ -19,7 +19,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
 # Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
 #   Primitive.get_bind_params (8236823b).
-# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (ea35b377).
+# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
 
 from functools import partial
 

@@ -36,7 +36,7 @@ WHICH = np.array([2, 0, 1], "int32")
 
 CASES = {
     "neg": (lambda lax, x: lax.neg(x), [V]),
-    "copy": (lambda lax, x: lax.copy_p.bind_all(x), [V]),
+    "copy": (lambda lax, x: lax.copy_p.bind(x), [V]),
     "select_n": (lambda lax, x, y: lax.select_n(MASK, x, y), [V, normal(3)]),
     "select_n scalar": (lambda lax, x, y: lax.select_n(True, x, y), [V, normal(3)]),
     "select_n three": (
