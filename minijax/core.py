@@ -17,8 +17,11 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__
 #   (6a1a3087).
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
-# Amended in chapters/07_jaxprs_rest.md: Primitive.multiple_results,
-#   Primitive.call_primitive, Primitive.get_bind_params (61f8d986).
+# Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
+#   Primitive.get_bind_params (8236823b).
+# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
+
+from functools import partial
 
 from minijax._lazy import namespace
 from minijax._registry import Operators, Registry
@@ -54,10 +57,18 @@ class MethodTable(Registry):
 tracer_methods = MethodTable()
 
 
-class Primitive:
-    """An operation known by its name; what it does stands in the rule tables."""
+# From names to methods ``method(primitive, ...)`` that higher floors give primitives.
+primitive_methods = Registry()
 
-    multiple_results = True  # whether `bind` returns a list
+
+class Primitive:
+    """An operation known by its name; what it does stands in the rule tables.
+
+    Attributes:
+      multiple_results: whether `bind` returns the list of its results, or the only one.
+    """
+
+    multiple_results = False
     call_primitive = False  # whether JAX counts it among its calls
 
     def __init__(self, name):
@@ -66,8 +77,10 @@ class Primitive:
     def __repr__(self):
         return self.name
 
-    def bind(self, *args, **params):
+    def bind_all(self, *args, **params):
         """Hand the operation to the current trace and return the list of its results.
+
+        It is for code that takes any primitive as it comes.
 
         Args:
           *args: the operands: numbers, arrays, tracers.
@@ -79,9 +92,19 @@ class Primitive:
             raise TypeError(f"A rule of '{self}' returned {results!r}, not a list.")
         return results
 
+    def bind(self, *args, **params):
+        """Do as `bind_all`; return a single result without a list around it."""
+        results = self.bind_all(*args, **params)
+        return results if self.multiple_results else results[0]
+
     def get_bind_params(self, params):
         """Return the keyword arguments of `bind` for the parameters of an equation."""
         return params
+
+    def __getattr__(self, name):
+        if name not in primitive_methods:
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        return partial(primitive_methods[name], self)
 
 
 class RuleTable(Registry):
