@@ -36,25 +36,13 @@ from minijax.errors import (
 class Array(Operators):
     """What every array is to its user: operators, methods and properties.
 
-    They are registered in the table `tracer_methods` by the floors that define them, so
-    that one definition serves concrete arrays and tracers alike.
+    Floors above enter them into the table `tracer_methods`, so that one definition
+    serves concrete arrays and tracers alike.
     """
 
     __slots__ = ()
     __hash__ = None  # since == compares numbers
     __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
-
-
-class MethodTable(Registry):
-    """Names, and the functions or properties that `Array` has under them."""
-
-    def enter(self, name, value):
-        super().enter(name, value)
-        setattr(Array, name, value)
-
-
-# From names to methods of arrays and of all that stands for one.
-tracer_methods = MethodTable()
 
 
 # From names to methods ``method(primitive, ...)`` that higher floors give primitives.
@@ -246,6 +234,18 @@ def check_leaked_tracers(primitive, args):
                 "stand-in has left it. Return it from that function instead of storing "
                 "it in a global variable, an attribute, a list or a closure."
             )
+
+
+class MethodTable(Registry):
+    """Names, and the functions or properties that `Array` has under them."""
+
+    def enter(self, name, value):
+        super().enter(name, value)
+        setattr(Array, name, value)
+
+
+# From names to methods of arrays and of all that stands for one.
+tracer_methods = MethodTable()
 
 
 __getattr__, __dir__ = namespace(__name__)
