@@ -300,8 +300,6 @@ class custom_jvp(CustomRuleFunction):
         return function.out_tree.unflatten(outs)
 
 
-# Custom vjp rules: functions with a backward derivative of their own.
-
 custom_vjp_call_p = def_call_primitive("custom_vjp_call")
 custom_lin_p = Primitive("custom_lin")
 custom_lin_p.multiple_results = True
