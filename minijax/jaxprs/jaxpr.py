@@ -13,7 +13,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (737585c5).
+# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (5d7bd393).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
@@ -414,7 +414,7 @@ def eval_jaxpr(jaxpr, consts, *args):
         return atom.value if isinstance(atom, Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
-        results = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+        results = eqn.primitive.bind_all(*map(read, eqn.invars), **eqn.params)
         values.update(zip(eqn.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -515,7 +515,7 @@ class AxisEnvTrace(Trace):
     def process_primitive(self, primitive, args, params):
         """Bind the operation under the parent."""
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def _named_axes(axis_env):
