@@ -27,6 +27,7 @@ from .records import recorded
 from .reels import reel
 from .sectors import sectors
 from .stages import stages
+from .stretches import stretch
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -66,6 +67,7 @@ __all__ = [
     "stack",
     "stages",
     "standing",
+    "stretch",
     "strides",
     "table",
     "tiling",
