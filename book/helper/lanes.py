@@ -39,7 +39,8 @@ def _places(events, x):
     """Where each event is drawn, and where the drawing ends: straight on is one line."""
     places, before, end = [], 0, x
     for lane, text in events:
-        straight = before and (lane > 0) == (before > 0) and abs(lane) != abs(before)
+        same_way = before and (lane > 0) == (before > 0)
+        straight = same_way and abs(lane) != abs(before)
         if not straight:
             x = end + 10
         places.append(x)
