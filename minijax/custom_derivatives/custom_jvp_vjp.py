@@ -419,7 +419,7 @@ class BwdRule(FlatRule):
         return checked_cotangents(function, function.ask(self.rule, *outer))
 
     def batch_dims(self, dims, *trees):
-        """What forward rule and caller hand over has the axis in front."""
+        """Residuals and cotangents arrive with the mapped axis in front."""
         return [0] * len(tree_flatten(trees)[0])
 
     def placed(self, found, dims, axis):
