@@ -26,6 +26,7 @@ from .records import recorded
 from .reels import reel
 from .sectors import sectors
 from .stages import stages
+from .storeys import storeys
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -64,6 +65,7 @@ __all__ = [
     "stack",
     "stages",
     "standing",
+    "storeys",
     "strides",
     "table",
     "tiling",
