@@ -5,6 +5,7 @@ chapter's own classes as well as the package's. The results show themselves in a
 notebook and carry a text alternative, `.alt`.
 """
 
+from .arrays import arrays
 from .butterflies import butterfly
 from .caches import keys, visits
 from .carries import carry
@@ -39,6 +40,7 @@ __all__ = [
     "FLOORS",
     "Block",
     "Floor",
+    "arrays",
     "bars",
     "blocks",
     "butterfly",
