@@ -15,6 +15,7 @@ from .exchanges import exchange
 from .falls import fall
 from .graphs import jaxpr
 from .grids import grid, standing
+from .lanes import lanes
 from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
@@ -50,6 +51,7 @@ __all__ = [
     "grid",
     "jaxpr",
     "keys",
+    "lanes",
     "lattice",
     "lifetimes",
     "lift",

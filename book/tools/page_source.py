@@ -20,6 +20,7 @@ from book.tools import links, page
 from book.tools.amendments import Change
 from book.tools.source import CHAPTERS, read_chapter
 
+LINK = '<a class="headerlink" href="#{}" title="Link to this cell">#</a>'
 ASIDE = "Aside."  # the first word of a quote that belongs into the margin
 
 
@@ -91,11 +92,15 @@ def add_picture_captions(app: Sphinx, tree: nodes.document) -> None:
 
 
 def add_numbers(app: Sphinx, tree: nodes.document) -> None:
-    """Give each cell a class with its number, by which a script finds it."""
-    for cell in tree.findall(nodes.container):
+    """Give each cell an address, and a class by which a script finds it."""
+    for cell in list(tree.findall(nodes.container)):
         number = cell.get("cell_metadata", {}).get(page.NUMBER)
         if number is not None and cell.get("nb_element") == "cell_code":
-            cell["classes"].append(f"cell-{number}")
+            name = f"cell-{number}"
+            cell["classes"].append(name)
+            cell["ids"].append(name)
+            link = LINK.format(name)
+            cell += nodes.raw("", link, format="html")
 
 
 class LinkedCode(nodes.literal_block):

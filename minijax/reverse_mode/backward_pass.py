@@ -268,8 +268,7 @@ def with_dtype(x, dtype):
     """Return `x` in another dtype, or as it is if it has that dtype."""
     if typeof(x).dtype == dtype:
         return x
-    [result] = lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
-    return result
+    return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
 def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
@@ -326,7 +325,7 @@ def linear_eqns(jaxpr, consts, operands):
             linear.append((eqn, xs))
             results = [UndefinedPrimal(var.aval) for var in eqn.outvars]
         else:
-            results = eqn.primitive.bind(*xs, **eqn.params)
+            results = eqn.primitive.bind_all(*xs, **eqn.params)
         env.update(zip(eqn.outvars, results))
     return linear
 
