@@ -16,6 +16,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -39,6 +40,7 @@ class Result(NamedTuple):
       error: the type and the message of what it raised, or empty.
       trail: the places in the package that the error came through, the deepest last.
       ran: the functions of the package that ran, by the places of their first lines.
+      verdict: of an exercise that the reader has solved, whether it is right.
     """
 
     index: int
@@ -46,14 +48,32 @@ class Result(NamedTuple):
     error: str
     trail: list[Place]
     ran: list[Place]
+    verdict: str = ""
 
 
-def run_page(folder: Path, page: str) -> Iterator[Result]:
+def agrees(found: Result, expected: Result) -> bool:
+    """Whether a cell did on a reader's package what it does on ours.
+
+    A cell that fails on ours is not judged: it is about a definition that a later cell
+    of the page amends. Nor are times.
+    """
+    if expected.error:
+        return True
+    if found.error:
+        return expected.printed is None and found.error.startswith("AssertionError")
+    return found.printed == expected.printed
+
+
+def run_page(
+    folder: Path, page: str, noted: bool = False, answers: dict[str, str] | None = None
+) -> Iterator[Result]:
     """Run the cells of a page on the package in a folder; this process is used up.
 
     Args:
       folder: what holds `minijax/`.
       page: the name of a floor, `4` or `4_rest`.
+      noted: whether to note which functions of the package run; it takes longer.
+      answers: the reader's solutions of exercises, by the numbers of ours.
     """
     chapter = read_chapter(find_chapter(floor(page)))
     os.chdir(find_chapter(floor(page)).parent)
@@ -62,7 +82,10 @@ def run_page(folder: Path, page: str) -> Iterator[Result]:
     cells = importlib.import_module("book.web.run.cells")
     space, tables = cells.main.__dict__, Tables()
     for cell in chapter.cells:
-        yield _run(cell, cells, space, tables, folder)
+        answer = (answers or {}).get(str(cell.index))
+        verdict = cells.check(answer, cell.text) if answer else ""
+        result = _run(cell, cells, space, tables, folder, noted)
+        yield result._replace(verdict=verdict)
 
 
 class Tables:
@@ -88,10 +111,13 @@ class Tables:
                     table[key] = value
 
 
-def _run(cell: Cell, cells, space: dict, tables: Tables, folder: Path) -> Result:
+def _run(
+    cell: Cell, cells, space: dict, tables: Tables, folder: Path, noted: bool
+) -> Result:
     error, trail, clocked = "", [], CLOCK in cell.tags
     codes: set[CodeType] = set()
-    with cells.captured() as outputs, _limited(), _noted(codes, folder, clocked):
+    watched = _noted(codes, folder) if noted and not clocked else nullcontext()
+    with cells.captured() as outputs, _limited(), watched:
         try:
             if cell.module:
                 _take(cell, space)
@@ -137,15 +163,15 @@ def _limited() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _noted(codes: set[CodeType], folder: Path, clocked: bool) -> Iterator[None]:
-    """Collect the functions of the package that run, where no clock is watching."""
+def _noted(codes: set[CodeType], folder: Path) -> Iterator[None]:
+    """Collect the functions of the package that run."""
     start = f"{folder}{os.sep}"
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(start):
             codes.add(frame.f_code)
 
-    sys.setprofile(None if clocked or os.environ.get("NOPROF") else note)
+    sys.setprofile(note)
     try:
         yield
     finally:
@@ -173,7 +199,9 @@ def work(job: dict) -> None:
     """Run a job in a process of its own, and write its results, one a line.
 
     Args:
-      job: `folder` and `page`, and the file `out`.
+      job: `folder` and `page`; `out`, the file to write; `expected`, the file with
+        results, at the first difference from which to stop, or empty; `noted` and
+        `answers` as above.
     """
     child = os.fork()
     if child:
@@ -182,11 +210,21 @@ def work(job: dict) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
         with open(job["out"], "w", encoding="utf-8") as file:
-            for result in run_page(Path(job["folder"]), job["page"]):
+            expected = read(Path(job["expected"])) if job["expected"] else []
+            rest = job["page"], job["noted"], job["answers"]
+            for result in run_page(Path(job["folder"]), *rest):
                 file.write(json.dumps(result) + "\n")
                 file.flush()
+                if expected and not agrees(result, expected[result.index - 1]):
+                    break
     finally:
         os._exit(0)
+
+
+def read(path: Path) -> list[Result]:
+    """The results in a file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Result(*json.loads(line)) for line in lines]
 
 
 def main() -> None:

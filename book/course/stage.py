@@ -20,6 +20,7 @@ from book.course.stubs import (
 )
 from book.helper import amending
 from book.tools import amendments, export, folds, modules, syntax
+from book.tools.in_page import is_solution
 from book.tools.modules import Module, Package
 from book.tools.source import (
     BookError,
@@ -27,9 +28,11 @@ from book.tools.source import (
     Chapter,
     Floor,
     chapter_paths,
+    exercises,
     find_chapter,
     floor_of,
     read_chapter,
+    read_chapters,
 )
 
 LAST = 16  # the last chapter of the course; what is above is ours
@@ -190,6 +193,31 @@ class Stage:
             found += [f"{cell.module}.py: {name}, amended" for name in left]
         return found
 
+    def absent(self, files: Files) -> list[str]:
+        """Names that later pages import from the reader's modules, and do not find."""
+        found = []
+        for path in self.paths:
+            module = self.package.modules[path.removesuffix(".py")]
+            text = files.get(path, "")
+            wanted = importers(module.dotted, self.page)
+            try:
+                there = syntax.defined(text)
+            except SyntaxError:
+                continue
+            lost = sorted(wanted.keys() & module.defined - there)
+            found += [f"{path}: {name}, for {wanted[name]}" for name in lost]
+        return found
+
+    @cached_property
+    def solutions(self) -> dict[int, Cell]:
+        """Our solutions of exercises, by their numbers, where they can be checked."""
+        lines = exercises(self.chapter)
+        found = {}
+        for cell in (c for c in self.chapter.cells if is_solution(self.chapter, c)):
+            number = sum(line < cell.line for line, _ in lines)
+            found.setdefault(number, cell)
+        return found
+
     def filled(self, files: Files) -> Files:
         """A reader's files, with our definitions where there are none yet."""
         made = {}
@@ -266,6 +294,20 @@ def plain(markdown: str) -> str:
     """A sentence without the marks of Markdown."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
     return " ".join(re.sub(r"[*`]", "", text).split())
+
+
+@cache
+def importers(dotted: str, page: Floor) -> dict[str, str]:
+    """What later pages import from a module, and which of them is the first."""
+    line = re.compile(rf"from {re.escape(dotted)} import (\w+)")
+    found: dict[str, str] = {}
+    for chapter in (c for c in read_chapters() if c.floor > page):
+        texts = "\n".join(c.code for c in chapter.cells if c.module)
+        for node in syntax.all_imports(texts):
+            for _, spelt in syntax.import_lines(node):
+                if match := line.match(spelt):
+                    found.setdefault(match[1], chapter.name)
+    return found
 
 
 @cache

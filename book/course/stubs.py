@@ -47,11 +47,11 @@ class Work:
     """What of a module is the reader's.
 
     Attributes:
-      defined: names of the functions and classes that the reader writes.
-      made: names of what statements make of them, while the module is imported.
       where: from names to the sections of the page, as `chapter 4, The bug`.
       notes: what stands above definitions and statements, by their names.
       folded: names that folded cells define: others of a family, which are given.
+      defined: names of the functions and classes of the page.
+      made: names of what statements make of them, while the module is imported.
     """
 
     where: dict[str, str]
@@ -67,7 +67,7 @@ class Work:
         """What is the reader's in all modules of a page, by their texts."""
         nodes = [node for code in codes for node in syntax.parse(code).body]
         definitions = {n.name for n in nodes if isinstance(n, FUNCTION | ast.ClassDef)}
-        work = cls(where, notes, folded, definitions - folded)
+        work = cls(where, notes, folded, definitions)
         while True:
             made = {name for n in nodes if work.has(n) for name in _bound(n)}
             if made == work.made:
