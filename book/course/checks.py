@@ -43,9 +43,8 @@ class Runner:
     def __init__(self) -> None:
         command = [sys.executable, "-m", "book.course.run"]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT
-        )
+        options = {"stdin": pipe, "stdout": pipe, "text": True, "cwd": ROOT}
+        self.process = subprocess.Popen(command, **options)
 
     def run(
         self,
@@ -64,9 +63,14 @@ class Runner:
         """
         assert self.process.stdin and self.process.stdout
         with tempfile.NamedTemporaryFile() as out:
-            job: dict = {"folder": str(folder.resolve()), "page": str(page), "out": out.name}
-            job |= {"expected": str(expected or ""), "noted": noted}
-            job |= {"answers": answers or {}}
+            job = {
+                "folder": str(folder.resolve()),
+                "page": str(page),
+                "out": out.name,
+                "expected": str(expected or ""),
+                "noted": noted,
+                "answers": answers or {},
+            }
             self.process.stdin.write(json.dumps(job) + "\n")
             self.process.stdin.flush()
             self.process.stdout.readline()
@@ -174,8 +178,10 @@ def check(
     judged = [r for r in expected if not r.error]
     pairs = list(zip(found, expected))
     agreed = sum(agrees(*pair) for pair in pairs if not pair[1].error)
-    texts, failure = files_in(folder, stage), None
-    names, absent = stage.unwritten(texts), stage.absent(texts)
+    failure, names, absent = None, [], []
+    if chapter.floor == stage.page:
+        texts = files_in(folder, stage)
+        names, absent = stage.unwritten(texts), stage.absent(texts)
     if len(found) < len(expected) or not all(agrees(*pair) for pair in pairs):
         failure = _failure(stage, chapter, folder, found, expected_file, runner)
     solved = [f"Exercise {n}: {r.verdict}" for n, r in _exercises(stage, found)]

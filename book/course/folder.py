@@ -104,7 +104,7 @@ def move_on(folder: Path, at: Stage) -> list[str]:
     """
     page = after(at.page)
     if page is None:
-        raise BookError("this was the last page; from here on the package is the book's")
+        raise BookError("this was the last page; what is above is the book's")
     new, said = stage(page), []
     between = [c for c in new.whole.chapters if at.page < c.floor < page]
     cells = [c for chapter in between for c in chapter.cells if c.amends]

@@ -84,6 +84,8 @@ class Stage:
     @cached_property
     def package(self) -> Package:
         """The same, without what this page amends in modules of lower pages."""
+        if not self.foreign:
+            return self.whole
         cells = [c for c in self.chapter.cells if not self._is_foreign(c)]
         return Package([*_chapters(self.page)[:-1], replace(self.chapter, cells=cells)])
 
@@ -95,6 +97,8 @@ class Stage:
     @cached_property
     def given(self) -> Files:
         """The files of the package at this page, with its modules as ours are."""
+        if not self.foreign:
+            return self.reference
         return export.written(self.package)
 
     @cached_property
@@ -293,7 +297,9 @@ def with_imports(text: str, package: Package, module: Module, new: str = "") -> 
 def plain(markdown: str) -> str:
     """A sentence without the marks of Markdown."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
-    return " ".join(re.sub(r"[*`]", "", text).split())
+    code = re.split(r"(`[^`]*`)", text)
+    parts = [x.strip("`") if n % 2 else x.replace("*", "") for n, x in enumerate(code)]
+    return " ".join("".join(parts).split())
 
 
 @cache
