@@ -142,7 +142,7 @@ def test_a_wrong_rule_is_noticed(monkeypatch):
     from minijax.spmd.partitioner import ShardedValue, sharding_rules
 
     def forgetful(primitive, piece, axes, **params):
-        [y] = primitive.bind(piece.value, axes=axes, **params)
+        y = primitive.bind(piece.value, axes=axes, **params)
         kept = tuple(c for i, c in enumerate(piece.spec) if i not in axes)
         return [ShardedValue(y, kept)]
 
@@ -421,8 +421,6 @@ def test_types_have_the_sharding_of_no_mesh():
     key = minijax.random.key(0)
     drawn = minijax.random.normal(key, (2,), out_sharding=sharding)
     np.testing.assert_array_equal(drawn, minijax.random.normal(key, (2,)))
-    with pytest.raises(NotImplementedError, match="out_sharding of normal"):
-        minijax.random.normal(key, (2,), out_sharding=NamedSharding(MESH, P()))
     with pytest.raises(AttributeError, match="no attribute 'shard'"):
         getattr(minijax.typeof(NUMBERS), "shard")  # noqa: B009
 

@@ -5,6 +5,7 @@ chapter's own classes as well as the package's. The results show themselves in a
 notebook and carry a text alternative, `.alt`.
 """
 
+from .arrays import arrays
 from .butterflies import butterfly
 from .caches import keys, visits
 from .carries import carry
@@ -14,6 +15,7 @@ from .exchanges import exchange
 from .falls import fall
 from .graphs import jaxpr
 from .grids import grid, standing
+from .lanes import lanes
 from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
@@ -26,6 +28,8 @@ from .records import recorded
 from .reels import reel
 from .sectors import sectors
 from .stages import stages
+from .storeys import storeys
+from .stretches import stretch
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -38,6 +42,7 @@ __all__ = [
     "FLOORS",
     "Block",
     "Floor",
+    "arrays",
     "bars",
     "blocks",
     "butterfly",
@@ -47,6 +52,7 @@ __all__ = [
     "grid",
     "jaxpr",
     "keys",
+    "lanes",
     "lattice",
     "lifetimes",
     "lift",
@@ -64,6 +70,8 @@ __all__ = [
     "stack",
     "stages",
     "standing",
+    "storeys",
+    "stretch",
     "strides",
     "table",
     "tiling",

@@ -4,6 +4,7 @@
     python -m book.tools.notebook 3 5        chapters 3 and 5
     python -m book.tools.notebook --convert  convert only, keeping stored outputs
     python -m book.tools.notebook --check    exit 1 if a notebook differs from its text
+    python -m book.tools.notebook --clocks 3 what clocks said is measured again, too
     python -m book.tools.notebook 3 --package DIR --dry-run
                                              run on the package in DIR, store nothing
 
@@ -49,7 +50,8 @@ from book.tools.source import (
 
 SECONDS_PER_CELL = 300
 HIDDEN = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
-CLOCKED = "nbval-ignore-output"  # what a clock said stays as it was first recorded
+CLOCKED = "nbval-ignore-output"  # what a clock said stays as it was recorded
+IDLE = 0.85  # of the processors' time, at least, before clocks are believed
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ENVIRONMENT = {
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -226,12 +228,32 @@ def process(text: Path, options: argparse.Namespace) -> None:
     keep_outputs(book, stored)
     if not options.convert:
         with _package_for(text, options.package) as package:
+            if options.clocks and (share := idle()) < IDLE:
+                raise BookError(f"the machine is busy: {1 - share:.0%} of its time")
             _run(book, text, package)
-            keep_outputs(book, stored, CLOCKED)
+            if not options.clocks:
+                keep_outputs(book, stored, CLOCKED)
             tidy(book, package)
     if not options.dry_run:
         nbformat.write(book, stored)
     print(f"{time.monotonic() - start:.1f} s", flush=True)
+
+
+def idle(seconds: float = 2.0) -> float:
+    """The share of the processors' time in which they had nothing to do."""
+    before = _ticks()
+    time.sleep(seconds)
+    spent = [now - then for now, then in zip(_ticks(), before, strict=True)]
+    return (spent[3] + spent[4]) / max(sum(spent), 1)
+
+
+def _ticks() -> list[int]:
+    """What Linux has counted since it began: user, nice, system, idle, waiting."""
+    try:
+        line = Path("/proc/stat").read_text().split("\n")[0]
+    except OSError:
+        return [0, 0, 0, 0, 0]
+    return [int(word) for word in line.split()[1:6]]
 
 
 @contextmanager
@@ -258,6 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("floor", type=floor, nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--clocks", action="store_true")
     parser.add_argument("--convert", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--package", type=Path)

@@ -20,6 +20,9 @@ from book.tools import links, page
 from book.tools.amendments import Change
 from book.tools.source import CHAPTERS, read_chapter
 
+LINK = '<a class="headerlink" href="#{}" title="Link to this cell">#</a>'
+ASIDE = "Aside."  # the first word of a quote that belongs into the margin
+
 
 def edit_source(app: Sphinx, docname: str, content: list[str]) -> None:
     """Edit the text of a notebook before it is parsed."""
@@ -60,12 +63,44 @@ def add_growth(app: Sphinx, tree: nodes.document) -> None:
             source[0] += [nodes.Text(" · "), link]
 
 
-def add_numbers(app: Sphinx, tree: nodes.document) -> None:
-    """Give each cell a class with its number, by which a script finds it."""
+def add_margin(app: Sphinx, tree: nodes.document) -> None:
+    """Put asides into the margin, beside the paragraph that they follow in the text."""
+    for quote in list(tree.findall(nodes.block_quote)):
+        first = quote[0] if quote.children else None
+        word = first[0] if isinstance(first, nodes.paragraph) else None
+        if not isinstance(word, nodes.emphasis) or word.astext() != ASIDE:
+            continue
+        first.remove(word)
+        if isinstance(first[0], nodes.Text):
+            first[0] = nodes.Text(first[0].lstrip())
+        place = quote.parent.index(quote)
+        quote.parent.remove(quote)
+        beside = place and isinstance(quote.parent[place - 1], nodes.paragraph)
+        aside = nodes.container("", *quote.children, classes=["margin", "aside"])
+        quote.parent.insert(place - bool(beside), aside)
+
+
+def add_picture_captions(app: Sphinx, tree: nodes.document) -> None:
+    """Tell the caption of a picture: a paragraph in italics that follows it."""
     for cell in tree.findall(nodes.container):
+        after = cell.next_node(nodes.paragraph, descend=False, siblings=True)
+        if cell.get("nb_element") != "cell_code" or after is None or len(after) != 1:
+            continue
+        follows = cell.parent.index(after) == cell.parent.index(cell) + 1
+        if follows and isinstance(after[0], nodes.emphasis):
+            after["classes"].append("picture-caption")
+
+
+def add_numbers(app: Sphinx, tree: nodes.document) -> None:
+    """Give each cell an address, and a class by which a script finds it."""
+    for cell in list(tree.findall(nodes.container)):
         number = cell.get("cell_metadata", {}).get(page.NUMBER)
         if number is not None and cell.get("nb_element") == "cell_code":
-            cell["classes"].append(f"cell-{number}")
+            name = f"cell-{number}"
+            cell["classes"].append(name)
+            cell["ids"].append(name)
+            link = LINK.format(name)
+            cell += nodes.raw("", link, format="html")
 
 
 class LinkedCode(nodes.literal_block):
@@ -132,6 +167,7 @@ def close_fold(translator: Any, node: HideCodeCellNode) -> None:
     translator.body.append("</details>\n")
 
 
+PREDICT = '<details class="predict"><summary><b>Predict'
 TABLE = '<div class="pst-scrollable-table-container"'
 
 
@@ -145,6 +181,7 @@ def mend_body(
     """
     works = 'class="citation-list"'
     body = context.get("body", "").replace(f'role="list" {works}', works)
+    body = body.replace("<details><summary><b>Predict", PREDICT)
     context["body"] = body.replace(f"{TABLE}>", f'{TABLE} tabindex="0">')
 
 
@@ -164,6 +201,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
     app.connect("doctree-read", add_growth)
+    app.connect("doctree-read", add_margin)
+    app.connect("doctree-read", add_picture_captions)
     app.connect("doctree-read", add_numbers)
     app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,6 +49,7 @@ _SCREEN_ONLY = re.compile(
     re.DOTALL,
 )
 _PLAIN = re.compile(r'<span class="(?:n|p|w)">((?:[^<]|<a [^>]*>[^<]*</a>)*)</span>')
+_FONT = re.compile(r'url\("(fonts/[^"]+)"\)')
 _HEADING = re.compile(r"(</?h)([1-5])\b")
 _FOLD = re.compile(
     r'<details class="([^"]*)">\s*<summary[^>]*>\s*'
@@ -155,8 +156,15 @@ def style(site: Path) -> str:
     texts = [(site / "_static" / name) for name in SHEETS]
     found = [path.read_text(encoding="utf-8") for path in texts if path.exists()]
     rules = re.sub(r"/\*.*?\*/", "", "\n".join(found), flags=re.DOTALL)
+    rules = _FONT.sub(lambda match: _font(site, match[1]), rules)
     light = re.sub(r'html\[data-theme="dark"\][^{}]*\{[^{}]*\}', "", rules)
     return light + OWN_SHEET.read_text(encoding="utf-8")
+
+
+def _font(site: Path, name: str) -> str:
+    """A font as part of the page, which is read from any folder."""
+    coded = base64.b64encode((site / "_static" / name).read_bytes()).decode()
+    return f'url("data:font/woff2;base64,{coded}")'
 
 
 def bind(site: Path, contents: str, folds: str = "closed", address: str = "") -> str:

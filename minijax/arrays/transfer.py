@@ -16,7 +16,7 @@ from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules
 from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
 from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
 from minijax.arrays.interchange import numpy_view
-from minijax.arrays.numerics import refuse_sharding
+from minijax.arrays.numerics import place_result
 from minijax.core import Array, Primitive, Tracer, impl_rules, tracer_methods
 from minijax.errors import ConcretizationTypeError
 
@@ -82,6 +82,7 @@ def _put_shape(*avals, devices, srcs, copy_semantics):
 
 
 device_put_p = Primitive("device_put")
+device_put_p.multiple_results = True
 shape_rules[device_put_p] = _put_shape
 impl_rules[device_put_p] = lambda *xs, devices, srcs, copy_semantics: list(
     map(_put, xs, devices, copy_semantics)
@@ -116,7 +117,7 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
       name: the function that was called.
       x: its result.
       device: what `device_put_leaf` takes.
-      out_sharding: has to be None.
+      out_sharding: what `place_result` takes.
 
     Raises:
       ValueError: if both are given.
@@ -126,8 +127,8 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
             "Only one of `device` or `out_sharding` can be set. Got "
             f"{device=} and {out_sharding=}"
         )
-    refuse_sharding(name, out_sharding)
-    return x if device is None else device_put_leaf(x, device)
+    x = x if device is None else device_put_leaf(x, device)
+    return place_result(name, x, out_sharding)
 
 
 def device_get_leaf(x: Any) -> Any:

@@ -55,17 +55,18 @@ from minijax.rematerialization.jaxpr_transforms import (
     dce_closed_jaxpr,
     dce_rules,
     jvp_jaxpr,
-    partial_eval_jaxpr,
     partition_list,
     prune_inputs,
     scatter_by_mask,
     select_where,
 )
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 # The choice between programs, as an equation: cond and switch.
 
 cond_p = Primitive("cond")
+cond_p.multiple_results = True
 higher_order_primitives.add(cond_p)
 
 
@@ -186,13 +187,28 @@ def _only(branches):
     return branches[0]
 
 
+def agree(transform, branches):
+    """Transform programs so that they agree about their results.
+
+    Args:
+      transform: a function of a program, which returns the transformed one and, for
+        each result, a flag. It may be given flags as a second argument: then it makes a
+        program that has all of these.
+      branches: a sequence of programs of one type.
+
+    Returns:
+      The tuple of the transformed programs, and their common flags.
+    """
+    joint = any_per_position([transform(branch)[1] for branch in branches])
+    return tuple([transform(branch, joint)[0] for branch in branches]), joint
+
+
 # The rules of cond: derivatives, batches, splitting, transposition.
 
 
 def _cond_jvp(primals, tangents, branches):
     moving = tuple([tangent is not None for tangent in tangents[1:]])
-    moves = any_per_position([jvp_jaxpr(branch, moving)[1] for branch in branches])
-    derived = tuple([jvp_jaxpr(branch, moving, moves)[0] for branch in branches])
+    derived, moves = agree(lambda b, *joint: jvp_jaxpr(b, moving, *joint), branches)
     moving_tangents = select_where(moving, tangents[1:])
     outs = cond_p.bind(*primals, *moving_tangents, branches=derived)
     return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
@@ -206,10 +222,13 @@ def _run_one(axis, index, operands, dims, branches):
     pairs = zip(operands, dims)
     operands = [x if dim is None else move_one_axis(x, dim, 0) for x, dim in pairs]
     dims = tuple([None if dim is None else 0 for dim in dims])
-    mapped = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
-    fronts = any_per_position([[dim is not None for dim in found] for found in mapped])
-    batched = tuple([batch_jaxpr(b, axis, dims, fronts)[0] for b in branches])
-    outs = cond_p.bind(index, *operands, branches=batched)
+
+    def batched(branch, *fronts):
+        program, found = batch_jaxpr(branch, axis, dims, *fronts)
+        return program, [dim is not None for dim in found]
+
+    branches, fronts = agree(batched, branches)
+    outs = cond_p.bind(index, *operands, branches=branches)
     return outs, [0 if front else None for front in fronts]
 
 
@@ -243,18 +262,19 @@ vmap_rules[cond_p] = _cond_vmap
 
 def partial_eval_branches(branches, in_unknown):
     """Split programs so that a result is unknown in all of them or in none."""
-    found = [partial_eval_jaxpr(branch, in_unknown).out_unknown for branch in branches]
-    return [
-        partial_eval_jaxpr(branch, in_unknown, any_per_position(found))
-        for branch in branches
-    ]
+
+    def split(branch, *out_unknown):
+        parts = partial_eval_jaxpr(branch, in_unknown, *out_unknown)
+        return parts, parts.out_unknown
+
+    return agree(split, branches)[0]
 
 
 def _partial_eval_cond(trace, primitive, args, in_unknown, params):
     """Run the known part now, and leave a choice of the unknown parts to the tape."""
     if in_unknown[0]:
         with set_current_trace(trace.tape):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
     parts = partial_eval_branches(params["branches"], tuple(in_unknown[1:]))
     known, unknown = unify_residuals(parts)
     known_args, unknown_args = partition_list(in_unknown, args)
@@ -331,7 +351,7 @@ def _run_all(axis, index, operands, branches):
         program, _ = batch_jaxpr(branch, axis, (0,) * len(operands), True)
         mine = lax.eq(index, np.int32(number))
         sheltered = [
-            select_by_index(mine, stop_gradient_p.bind(x)[0], x) for x in operands
+            select_by_index(mine, stop_gradient_p.bind(x), x) for x in operands
         ]
         results.append(jaxpr_as_fun(program)(*sheltered))
     outs = [select_by_index(index, *cases) for cases in zip(*results)]

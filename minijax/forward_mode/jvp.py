@@ -14,6 +14,8 @@ framework", Higher-Order and Symbolic Computation 21 (2008).
 
 # Made from chapters/04_forward.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/04_forward_rest.md: JVPTracer.held, JVPTracer.aval,
+#   JVPTrace.unpack (b02202d5).
 # Amended in chapters/09_linearize.md: jvp_flat_fun (c6d8a9a7).
 # Amended in chapters/36_replicas_ground.md: JVPTrace.pack (dcf16a11).
 
@@ -32,7 +34,6 @@ from minijax.core import (
     set_current_trace,
     trace_scope,
 )
-from minijax.errors import ConcretizationTypeError
 from minijax.lax.elementwise import add_any, add_any_p
 
 # How a primitive carries a tangent: the jvp table, and ways to make its rules.
@@ -64,24 +65,16 @@ class JVPTracer(Tracer):
     def aval(self):
         return typeof(self.held())
 
-    def held(self):
-        """Return the primal; a Python number has the dtype of its tangent."""
-        if type(self.primal) in (float, complex):
-            self.primal = convert_literal(self.primal, typeof(self.tangent))
-        return self.primal
-
     def concrete(self):
         """Return the array under all tangents, or ``None`` if there is none yet."""
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
-    def __float__(self):
-        raise ConcretizationTypeError(
-            "A conversion by float or complex would lose the tangent of a value that "
-            "is being differentiated. x.astype(float) converts in the program."
-        )
-
-    __complex__ = __float__
+    def held(self):
+        """Return the primal; a Python number has the dtype of its tangent."""
+        if type(self.primal) in (float, complex):
+            self.primal = convert_literal(self.primal, typeof(self.tangent))
+        return self.primal
 
 
 # Functions ``complete(trace, primal, tangent)``: they return a tangent that has the
@@ -116,7 +109,7 @@ class JVPTrace(Trace):
         primals, tangents = unzip2(map(self.unpack, args))
         with set_current_trace(self.parent):
             if all(tangent is None for tangent in tangents):
-                return primitive.bind(*primals, **params)
+                return primitive.bind_all(*primals, **params)
             results, moves = jvp_rules[primitive](primals, tangents, **params)
         return [self.pack(*pair) for pair in zip(results, moves, strict=True)]
 
@@ -167,7 +160,7 @@ def partial_derivatives_rule(primitive, *partials):
     """
 
     def rule(primals, tangents, **params):
-        [result] = primitive.bind(*primals, **params)
+        result = primitive.bind(*primals, **params)
         contributions = [
             partial(tangent, result, *primals, **params)
             for tangent, partial in zip(tangents, partials, strict=True)
@@ -255,8 +248,8 @@ def linear_jvp(primitive):
     """
 
     def rule(primals, tangents, **params):
-        results = primitive.bind(*primals, **params)
-        return results, primitive.bind(
+        results = primitive.bind_all(*primals, **params)
+        return results, primitive.bind_all(
             *instantiate_tangents(primals, tangents), **params
         )
 
@@ -288,10 +281,10 @@ def sum_rule(primitive, second):
     """
 
     def rule(primals, tangents):
-        [result] = primitive.bind(*primals)
+        result = primitive.bind(*primals)
         x_dot, y_dot = tangents
         if x_dot is not None and y_dot is not None:
-            return [result], primitive.bind(x_dot, y_dot)
+            return [result], primitive.bind_all(x_dot, y_dot)
         alone = second(y_dot) if x_dot is None else x_dot
         return [result], [broadcast_scalar_to(alone, result)]
 
@@ -307,7 +300,7 @@ def defjvp_zero(primitive):
     """Return the rule of a primitive whose results do not move with its operands."""
 
     def rule(primals, tangents, **params):
-        results = primitive.bind(*primals, **params)
+        results = primitive.bind_all(*primals, **params)
         return results, [None] * len(results)
 
     return rule
@@ -327,8 +320,8 @@ jvp_rules[lax.div_p] = partial_derivatives_rule(
 )
 jvp_rules[lax.dot_general_p] = partial_derivatives_rule(
     lax.dot_general_p,
-    lambda x_dot, z, x, y, **params: lax.dot_general_p.bind(x_dot, y, **params)[0],
-    lambda y_dot, z, x, y, **params: lax.dot_general_p.bind(x, y_dot, **params)[0],
+    lambda x_dot, z, x, y, **params: lax.dot_general_p.bind(x_dot, y, **params),
+    lambda y_dot, z, x, y, **params: lax.dot_general_p.bind(x, y_dot, **params),
 )
 
 
@@ -349,7 +342,7 @@ def converted_tangent(x_dot, z, x, new_dtype, weak_type):
     if not is_inexact(new_dtype):
         return None
     primitive = lax.convert_element_type_p
-    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)[0]
+    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)
 
 
 jvp_rules[lax.convert_element_type_p] = partial_derivatives_rule(

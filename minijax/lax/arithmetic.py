@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3c37e1d8).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (4d0089ef).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,10 +44,10 @@ from minijax.arrays.numerics import (
     check_same_dtype,
     convert_impl,
     literal_in_dtype,
-    refuse_sharding,
     remove_axes,
     same_type_aval,
     warn_complex_to_real,
+    with_out_sharding,
 )
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -97,8 +97,7 @@ def def_binary(
     primitive = def_elementwise(name, accepts, compute, result_dtype)
 
     def function(x, y):
-        [result] = primitive.bind(*promote_python_scalars(x, y))
-        return result
+        return primitive.bind(*promote_python_scalars(x, y))
 
     return primitive, documented(function, name)
 
@@ -176,8 +175,7 @@ def def_reduction(name, accepts, compute):
         return [x.update(shape=remove_axes(x.shape, axes))]
 
     def function(operand, axes):
-        [result] = primitive.bind(operand, axes=canonicalize_int_tuple(axes))
-        return result
+        return primitive.bind(operand, axes=canonicalize_int_tuple(axes))
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -220,10 +218,9 @@ def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
         if typeof(literal).dtype == new_dtype:  # a weak one follows the switch
             return literal
     warn_complex_to_real(aval.dtype, new_dtype)
-    [result] = convert_element_type_p.bind(
+    return convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
-    return result
 
 
 def promote_dtypes(*args) -> list:
@@ -254,6 +251,7 @@ def _broadcast(xp, x, shape, broadcast_dimensions):
 def_shape_and_impl(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
+@with_out_sharding
 def broadcast_in_dim(
     operand: ArrayLike,
     shape: Sequence[int],
@@ -270,16 +268,14 @@ def broadcast_in_dim(
 
     Reference: ``jax.lax.broadcast_in_dim``.
     """
-    refuse_sharding("broadcast_in_dim", out_sharding)
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
     places = canonicalize_int_tuple(broadcast_dimensions)
-    [result] = broadcast_in_dim_p.bind(
+    return broadcast_in_dim_p.bind(
         operand,
         shape=canonicalize_int_tuple(shape, "Shapes"),
         broadcast_dimensions=places,
     )
-    return result
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:

@@ -54,10 +54,10 @@ from minijax.arrays.numerics import (
     dot_general_impl,
     lhs_free_axes,
     operator_index,
-    refuse_sharding,
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
+    with_out_sharding,
 )
 from minijax.core import Array, Primitive
 from minijax.lax.arithmetic import astype, def_reduction
@@ -121,8 +121,7 @@ def arg_reduction(name):
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
         axes = (operator_index(axis, "an axis"),)
-        [result] = primitive.bind(operand, axes=axes, index_dtype=dtype)
-        return result
+        return primitive.bind(operand, axes=axes, index_dtype=dtype)
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -150,8 +149,7 @@ def cumulative(name, accumulate, accepts=NUMBER_DTYPE_KINDS):
 
     def function(operand, axis=0, reverse=False):
         axis = operator_index(axis, "an axis")
-        [result] = primitive.bind(operand, axis=axis, reverse=bool(reverse))
-        return result
+        return primitive.bind(operand, axis=axis, reverse=bool(reverse))
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -317,6 +315,7 @@ def _check_precision(precision):
             Precision(one.lower() if isinstance(one, str) else one)
 
 
+@with_out_sharding
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -343,7 +342,6 @@ def dot_general(
     Reference: ``jax.lax.dot_general``.
     """
     _check_precision(precision)
-    refuse_sharding("dot_general", out_sharding)
     contracting, batch = dimension_numbers
     own, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None
     last: np.dtype | None = None
@@ -357,7 +355,7 @@ def dot_general(
     kinds = {typeof(x).dtype.kind for x in (lhs, rhs)}
     if dtype is None and len(kinds) == 2 and "V" in kinds:
         dtype = own  # NumPy does not know what bfloat16 and an integer make
-    [result] = dot_general_p.bind(
+    result = dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=(
@@ -371,6 +369,7 @@ def dot_general(
     return convert_element_type(real(result) if own.kind == "c" else result, last)
 
 
+@with_out_sharding
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -384,7 +383,6 @@ def dot(
 
     Reference: ``jax.lax.dot``.
     """
-    refuse_sharding("dot", out_sharding)
     if dimension_numbers is not None:
         how = dimension_numbers, precision, preferred_element_type
         return dot_general(lhs, rhs, *how)

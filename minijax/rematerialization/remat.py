@@ -24,7 +24,6 @@ from minijax.pytrees.api_util import holds_refs
 from minijax.pytrees.argument_checks import refs_in
 from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
-    PartialEvalResult,
     batch_jaxpr,
     broadcast_flag,
     closed_jaxpr_of_call,
@@ -44,7 +43,6 @@ from minijax.rematerialization.jaxpr_transforms import (
     map_operand_flags,
     merge_lists,
     optimization_barrier_p,
-    partial_eval_jaxpr,
     partial_eval_operand_flags,
     partition_list,
     prune_inputs,
@@ -54,27 +52,19 @@ from minijax.rematerialization.jaxpr_transforms import (
     trace_flat_fun,
     transpose_jaxpr,
 )
+from minijax.rematerialization.partial_eval import PartialEvalResult, partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 # Rematerialisation: calls of programs that are run again for their derivative.
 
 remat_p = Primitive("remat2")
+remat_p.multiple_results = True
 higher_order_primitives.add(remat_p)
 impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
 # Rules of primitives that call a program: each is a call of a transformed program.
-
-
-def batch_call_rule(primitive):
-    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(axis, args, dims, jaxpr, **params):
-        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return primitive.bind(*args, jaxpr=program, **params), list(dims_out)
-
-    return rule
 
 
 def keep_params(params, choose):
@@ -98,8 +88,18 @@ def jvp_call_rule(primitive, per_operand=keep_params):
             params, lambda given: [*given, *select_where(moving, given)]
         )
         operands = *primals, *select_where(moving, tangents)
-        outs = primitive.bind(*operands, jaxpr=program, **params)
+        outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
+
+    return rule
+
+
+def batch_call_rule(primitive):
+    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(axis, args, dims, jaxpr, **params):
+        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 
@@ -115,7 +115,7 @@ def transpose_call_rule(primitive, per_operand=keep_params, types=cotangent_aval
         cts = select_where(given, cts)
         new = [None] * len(cts)
         params = per_operand(params, lambda x: [*partition_list(linear, x)[0], *new])
-        arrived = primitive.bind(*values, *cts, jaxpr=program, **params)
+        arrived = primitive.bind_all(*values, *cts, jaxpr=program, **params)
         return scatter_by_mask(linear, scatter_by_mask(arrives, arrived))
 
     return rule
@@ -142,20 +142,6 @@ transpose_rules[remat_p] = transpose_call_rule(
     remat_p, map_operand_flags, declared_cotangent_avals
 )
 dce_rules[remat_p] = dce_call_rule(map_operand_flags)
-
-
-class RematSplit(NamedTuple):
-    """A program, or an equation, of which a policy keeps something.
-
-    Attributes:
-      known: what returns the kept values after its results.
-      staged: what takes them after its inputs; None if nothing is left to do.
-      residuals: the variables of these values.
-    """
-
-    known: Any
-    staged: Any
-    residuals: list
 
 
 def run_again(known, values, parts):
@@ -218,7 +204,7 @@ def _partial_eval(trace, primitive, args, in_unknown, params):
     params = partial_eval_operand_flags(params, parts, in_unknown)
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(trace.tape):
-        unknown_outs = primitive.bind(*residuals, *unknown_args, **params)
+        unknown_outs = primitive.bind_all(*residuals, *unknown_args, **params)
     return parts.results(known_outs, unknown_outs)
 
 
@@ -280,6 +266,20 @@ def policy_allows_saving(policy, eqn):
     if policy is None or eqn_has_effects(eqn):
         return eqn_has_effects(eqn)
     return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
+
+
+class RematSplit(NamedTuple):
+    """A program, or an equation, of which a policy keeps something.
+
+    Attributes:
+      known: what returns the kept values after its results.
+      staged: what takes them after its inputs; None if nothing is left to do.
+      residuals: the variables of these values.
+    """
+
+    known: Any
+    staged: Any
+    residuals: list
 
 
 def save_outputs(eqn, policy):

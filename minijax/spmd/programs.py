@@ -13,6 +13,7 @@ from typing import Any
 
 from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.devices import Sharding, default_placement, sharding_converters
+from minijax.arrays.numerics import result_placers
 from minijax.arrays.transfer import device_put_leaf, device_put_p
 from minijax.batching.vmap import vmap_rules
 from minijax.core import impl_rules
@@ -200,7 +201,7 @@ def _batched(axis, args, dims, sharding, **params):
         if dim < len(parts):
             parts.insert(dim, None)
         sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
-    return sharding_constraint_p.bind(x, sharding=sharding, **params), dims
+    return sharding_constraint_p.bind_all(x, sharding=sharding, **params), dims
 
 
 impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
@@ -209,7 +210,7 @@ impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
 jvp_rules[sharding_constraint_p] = linear_jvp(sharding_constraint_p)
 deftranspose(
     sharding_constraint_p,
-    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
+    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params),
 )
 vmap_rules[sharding_constraint_p] = _batched
 python_rules[sharding_constraint_p] = lambda emitter, eqn, operands, results: (
@@ -360,3 +361,10 @@ def _on_mesh(wanted):
             f"{wanted!r}: device_put moves arrays to other places."
         )
     return wanted
+
+
+def _place_result(name, x, wanted):
+    return _resharded(x, wanted)
+
+
+result_placers[PartitionSpec] = result_placers[NamedSharding] = _place_result

@@ -34,7 +34,7 @@ def test_equations(primitive):
     """Two of the equations with which the other batteries use a primitive."""
     for types, params in SAMPLES[primitive][:2]:
         xs = operands(primitive, types)
-        compare(make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs), xs)  # noqa: B023
+        compare(make_jaxpr(lambda *xs: primitive.bind_all(*xs, **params))(*xs), xs)  # noqa: B023
 
 
 def test_every_rule_is_met():
@@ -279,6 +279,19 @@ def test_control_flow(name):
     call, xs = control_cases.cases(minijax)[name]
     xs = [np.asarray(x, "float32") if np.asarray(x).dtype == float else x for x in xs]
     compare(make_jaxpr(lambda *xs: call(lax, *xs))(*xs), [np.asarray(x) for x in xs])
+
+
+def test_random_numbers_in_the_older_layout():
+    def drawn():
+        keys = minijax.random.split(minijax.random.key(7), 2)
+        bits = [
+            vmap(lambda k, w=width: minijax.random.bits(k, (5,), f"uint{w}"))(keys)
+            for width in (8, 16, 32, 64)
+        ]
+        return bits, minijax.random.key_data(minijax.random.split(keys[0], 3))
+
+    with minijax.threefry_partitionable(False), minijax.enable_x64(True):
+        compare(make_jaxpr(drawn)(), [])
 
 
 def test_64_bits():
