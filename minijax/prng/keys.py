@@ -11,7 +11,7 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
-#   _bits_shape, _random_bits, random_bits (d24ee27b).
+#   _bits_shape, _random_bits, random_bits (fb6e3f47).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (2a4af38c).
 
 import math
