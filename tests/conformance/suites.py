@@ -101,20 +101,14 @@ SUITES = {
         "tests/**/*_test.py",
         "absl-py msgpack pyyaml rich",
         beside="optax treescope",
-        one_of=16,
-    ),
-    "gymnax": Suite(
-        "1.0.1",
-        "tests/test_*.py",
-        "absl-py msgpack pyyaml rich",
-        beside="chex flax optax treescope toolz",
+        one_of=64,
     ),
     "numpyro": Suite(
         "0.22.0",
         "test/**/test_*.py",
         "tqdm",
         beside="multipledispatch optax chex",
-        one_of=32,
+        one_of=256,
     ),
     "jmp": Suite("0.0.4", "jmp/**/*_test.py", "absl-py"),
     "jraph": Suite(
@@ -171,5 +165,7 @@ SUITES = {
 ABSENT = {
     "array-api-tests": "is not on the package index",
     "jaxopt": "has no tests in its source archive (0.8.5)",
-    "equinox": "has no tests in its source archive (0.13.8), as lineax and diffrax",
+    "equinox": "has no tests in its source archive (0.13.8), as lineax, diffrax, "
+    "optimistix, jaxtyping and evosax",
+    "gymnax": "tests itself beside gymnasium's environments, which are not installed",
 }
