@@ -104,7 +104,7 @@ SUITES = {
         beside="optax treescope",
         one_of=64,
         skips={
-            "There is one device unless XLA_FLAGS says so before minijax is imported.": [
+            "There is one device if XLA_FLAGS is set after minijax is imported.": [
                 "*::test_prefetch_to_device*",
                 "*::test_sharding_axis_types1",
             ],
