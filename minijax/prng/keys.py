@@ -11,7 +11,7 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
-#   _bits_shape, _random_bits, random_bits (d24ee27b).
+#   _bits_shape, _random_bits, random_bits (fb6e3f47).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (2a4af38c).
 
 import math
@@ -400,7 +400,7 @@ def fold_key(keys, data):
 @partial(jit, inline=True, static_argnums=1)
 def random_split_impl(keys, shape):
     """Return, for each key, an array of new ones."""
-    return random_split_p.bind(keys, shape=shape, **counter_layout())[0]
+    return random_split_p.bind(keys, shape=shape, **counter_layout())
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
@@ -686,7 +686,7 @@ kernel_rules.update({
 def random_bits(key, bit_width, shape):
     """Return unsigned integers, each bit of which is random."""
     params = {"bit_width": bit_width, "shape": shape, **counter_layout()}
-    return random_bits_p.bind(key, **params)[0]
+    return random_bits_p.bind(key, **params)
 
 
 def unit_floats(key, shape, dtype):
