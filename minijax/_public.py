@@ -183,11 +183,11 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.extend.core": {
         "minijax.compat.core": """
-            DropVar Effect Effects InconclusiveDimensionOperation Primitive TraceTag
-            array_types concrete_or_error find_top_trace gensym get_opaque_trace_state
-            mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE
-            primal_dtype_to_tangent_dtype set_current_trace take_current_trace
-            unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE
+            DropVar Effect Effects InconclusiveDimensionOperation Primitive RuleView
+            TraceTag array_types concrete_or_error find_top_trace gensym
+            get_opaque_trace_state mapped_aval new_jaxpr_eqn no_effects
+            nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype set_current_trace
+            take_current_trace unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE
             unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE
             valid_jaxtype
         """,
@@ -707,6 +707,7 @@ REGISTERS: list[str] = [
     "minijax.python_backend.codegen",
     "minijax.python_backend.codegen_rules",
     "minijax.callbacks.debugger",
+    "minijax.compat.primitives",
     "minijax.control_flow.common",
     "minijax.control_flow.conditionals",
     "minijax.control_flow.while_loops",

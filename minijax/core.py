@@ -17,8 +17,11 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__
 #   (6a1a3087).
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
-# Amended in chapters/07_jaxprs_rest.md: Primitive.multiple_results,
-#   Primitive.call_primitive, Primitive.get_bind_params (61f8d986).
+# Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
+#   Primitive.get_bind_params (8236823b).
+# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
+
+from functools import partial
 
 from minijax._lazy import namespace
 from minijax._registry import Operators, Registry
@@ -33,8 +36,8 @@ from minijax.errors import (
 class Array(Operators):
     """What every array is to its user: operators, methods and properties.
 
-    They are registered in the table `tracer_methods` by the floors that define them, so
-    that one definition serves concrete arrays and tracers alike.
+    Floors above enter them into the table `tracer_methods`, so that one definition
+    serves concrete arrays and tracers alike.
     """
 
     __slots__ = ()
@@ -42,22 +45,18 @@ class Array(Operators):
     __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
 
 
-class MethodTable(Registry):
-    """Names, and the functions or properties that `Array` has under them."""
-
-    def enter(self, name, value):
-        super().enter(name, value)
-        setattr(Array, name, value)
-
-
-# From names to methods of arrays and of all that stands for one.
-tracer_methods = MethodTable()
+# From names to methods ``method(primitive, ...)`` that higher floors give primitives.
+primitive_methods = Registry()
 
 
 class Primitive:
-    """An operation known by its name; what it does stands in the rule tables."""
+    """An operation known by its name; what it does stands in the rule tables.
 
-    multiple_results = True  # whether `bind` returns a list
+    Attributes:
+      multiple_results: whether `bind` returns the list of its results, or the only one.
+    """
+
+    multiple_results = False
     call_primitive = False  # whether JAX counts it among its calls
 
     def __init__(self, name):
@@ -66,8 +65,10 @@ class Primitive:
     def __repr__(self):
         return self.name
 
-    def bind(self, *args, **params):
+    def bind_all(self, *args, **params):
         """Hand the operation to the current trace and return the list of its results.
+
+        It is for code that takes any primitive as it comes.
 
         Args:
           *args: the operands: numbers, arrays, tracers.
@@ -79,9 +80,19 @@ class Primitive:
             raise TypeError(f"A rule of '{self}' returned {results!r}, not a list.")
         return results
 
+    def bind(self, *args, **params):
+        """Do as `bind_all`; return a single result without a list around it."""
+        results = self.bind_all(*args, **params)
+        return results if self.multiple_results else results[0]
+
     def get_bind_params(self, params):
         """Return the keyword arguments of `bind` for the parameters of an equation."""
         return params
+
+    def __getattr__(self, name):
+        if name not in primitive_methods:
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        return partial(primitive_methods[name], self)
 
 
 class RuleTable(Registry):
@@ -223,6 +234,18 @@ def check_leaked_tracers(primitive, args):
                 "stand-in has left it. Return it from that function instead of storing "
                 "it in a global variable, an attribute, a list or a closure."
             )
+
+
+class MethodTable(Registry):
+    """Names, and the functions or properties that `Array` has under them."""
+
+    def enter(self, name, value):
+        super().enter(name, value)
+        setattr(Array, name, value)
+
+
+# From names to methods of arrays and of all that stands for one.
+tracer_methods = MethodTable()
 
 
 __getattr__, __dir__ = namespace(__name__)

@@ -38,7 +38,7 @@ BY_THE_HOST = {
 
 def bound(primitive, params):
     """Return a primitive as a function of arrays."""
-    return lambda *xs: primitive.bind(*xs, **params)
+    return lambda *xs: primitive.bind_all(*xs, **params)
 
 
 def cases(most=3):

@@ -386,12 +386,12 @@ def test_parameters_are_compared_by_type_and_bits_part_by_part():
     line_p.def_impl(lambda x, *, w: x * float(w[0]) + float(w[1]))
     line_p.def_abstract_eval(lambda x, *, w: x)
     operations.wait_rules[line_p] = lambda eqn: True  # as those of the package
-    watched = autojit(lambda x, w: line_p.bind(x, w=w), patience=1e9)
+    watched = autojit(lambda x, w: line_p.bind_all(x, w=w), patience=1e9)
     x = jnp.array([-0.0])
     several = (0.0, -0.0), (-0.0, -0.0), (True, 0.0), (1, 0.0), (1, -0.0)
     for _ in range(2):
         for w in several:
-            [wanted] = line_p.bind(x, w=w)
+            wanted = line_p.bind(x, w=w)
             assert np.signbit(watched(x, w)[0]) == np.signbit(wanted), w
     same = {cache_key_of_params({"w": (np.nan, float("nan"))}) for _ in range(2)}
     assert len(same) == 1
@@ -439,8 +439,8 @@ def test_a_primitive_of_a_user_is_evaluated_at_once(x):
     noted_p.def_abstract_eval(lambda x: x)
     with autojit():
         for i in range(2):
-            noted_p.bind(x * 2.0)
+            noted_p.bind_all(x * 2.0)
             seen.append(i)
-            jit(noted_p.bind)(x * 3.0)
+            jit(noted_p.bind_all)(x * 3.0)
             seen.append(i)
     assert seen == ["noted", 0, "noted", 0, "noted", 1, "noted", 1]

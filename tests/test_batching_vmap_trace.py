@@ -210,7 +210,7 @@ def test_rule_equals_loop(primitive):
         for dims in placements(operands):
             args = [batched(*operand, dim) for operand, dim in zip(operands, dims)]
             check_against_loop(
-                lambda *xs: primitive.bind(*xs, **params)[0],  # noqa: B023
+                lambda *xs: primitive.bind_all(*xs, **params)[0],  # noqa: B023
                 args,
                 dims,
             )
@@ -250,7 +250,7 @@ class RecordTrace(Trace):
     def process_primitive(self, primitive, args, params):
         self.names.append(primitive.name)
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def operations(f, *args):

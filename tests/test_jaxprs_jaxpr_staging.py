@@ -109,7 +109,7 @@ def test_a_scalar_made_on_the_way_is_a_literal(scalar):
 )
 def test_a_literal_is_converted_on_the_spot(number, dtype, text):
     params = {"new_dtype": np.dtype(dtype), "weak_type": False}
-    closed = stage(lambda: lax.convert_element_type_p.bind(number, **params))
+    closed = stage(lambda: lax.convert_element_type_p.bind_all(number, **params))
     assert str(closed) == f"{{ lambda ; . let  in ({text},) }}"
 
 

@@ -111,7 +111,7 @@ def test_a_fold_runs_along_the_last_axes():
 def test_a_primitive_of_the_user():
     sinh_p = Primitive("sinh_of_the_user")
     def_shape_and_impl(sinh_p, lambda x: [x], lambda xp, x: xp.sinh(x))
-    closed = make_jaxpr(lambda x: sinh_p.bind(x)[0])(X)
+    closed = make_jaxpr(lambda x: sinh_p.bind(x))(X)
     assert isinstance(lower(closed).steps[0], Evaluate)
     kernel_rules[sinh_p] = elementwise_kernel_rule(
         lambda k, x: k.mul(0.5, k.sub(k.exp(x), k.exp(k.neg(x))))
@@ -136,7 +136,7 @@ def test_parameters_that_are_equal_and_differ_have_a_kernel_each():
         lambda k, x, of: k.apply("copysign", x, of)
     )
     try:
-        closed = make_jaxpr(lambda x: [sign_p.bind(x, of=z)[0] for z in (0.0, -0.0)])(X)
+        closed = make_jaxpr(lambda x: [sign_p.bind(x, of=z) for z in (0.0, -0.0)])(X)
         assert len(lower(closed).kernels) == 2
         plus, minus = KernelProgram(closed)(X)
         np.testing.assert_array_equal([plus, minus], [abs(X), -abs(X)])

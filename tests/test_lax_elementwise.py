@@ -271,7 +271,7 @@ def test_log_gamma_of_the_largest_number_is_infinite():
 
 def test_an_elementwise_primitive_refuses_parameters_that_it_does_not_have():
     def sine(x):
-        return lax.sin_p.bind(x, zz=1)
+        return lax.sin_p.bind_all(x, zz=1)
 
     for run in (sine, make_jaxpr(sine), jit(sine)):
         with pytest.raises(TypeError, match="sin.. got an unexpected .* 'zz'"):
@@ -281,7 +281,7 @@ def test_an_elementwise_primitive_refuses_parameters_that_it_does_not_have():
 @pytest.mark.parametrize("params", [{}, {"x": 2}, {"y": 2, "zz": 1}])
 def test_an_elementwise_primitive_with_parameters_takes_these_alone(params):
     def power(x):
-        return lax.integer_pow_p.bind(x, **params)
+        return lax.integer_pow_p.bind_all(x, **params)
 
     for run in (power, make_jaxpr(power), jit(power)):
         with pytest.raises(TypeError, match="integer_pow has y; it was given"):

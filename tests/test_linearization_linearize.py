@@ -64,7 +64,7 @@ class Listener(Trace):
     def process_primitive(self, primitive, args, params):
         self.heard.append(primitive.name)
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def heard(f, *args):
@@ -195,7 +195,7 @@ def test_split_rules_meet_what_is_partly_known():
     partial_eval_rules[pair_p] = rule
     try:
         with set_current_trace(PartialEvalTrace(current_trace(), tape)):
-            known, later = pair_p.bind(3.0, unknown, axis=1)
+            known, later = pair_p.bind_all(3.0, unknown, axis=1)
     finally:
         del partial_eval_rules[pair_p]
     assert seen == [(pair_p, [False, True], {"axis": 1})]
@@ -244,7 +244,7 @@ def test_a_rule_that_is_missing_says_so():
     lonely_p = Primitive("lonely")
     assert lonely_p not in jvp_rules
     with pytest.raises(NotImplementedError, match="jvp rule of 'lonely'"):
-        linearize(lambda x: lonely_p.bind(x)[0], 1.0)
+        linearize(lambda x: lonely_p.bind(x), 1.0)
 
 
 _, DERIVATIVE = linearize(lambda x, i: x * i, X, np.arange(3))

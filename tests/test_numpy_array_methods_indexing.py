@@ -25,7 +25,7 @@ class Diary(Trace):
     def process_primitive(self, primitive, args, params):
         self.names.append(primitive.name)
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def follow(x, index):

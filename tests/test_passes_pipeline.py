@@ -457,11 +457,11 @@ def test_conversions():
                 for middle in SHORT_DTYPE_NAMES:
                     y = lax.convert_element_type_p.bind(
                         x, new_dtype=middle, weak_type=False
-                    )[0]
+                    )
                     with_all += [
                         lax.convert_element_type_p.bind(
                             y, new_dtype=last, weak_type=False
-                        )[0]
+                        )
                         for last in SHORT_DTYPE_NAMES
                     ]
                 return with_all

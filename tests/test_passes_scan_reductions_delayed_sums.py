@@ -374,8 +374,8 @@ def test_terms_are_added_one_by_one():
     def step(x, y):
         x, y = jnp.abs(x), jnp.abs(y)
         first, second = x * 3.0, y * 2.0
-        chain = lax.add_any_p.bind(first, second)[0]
-        [chain] = lax.add_any_p.bind(chain, x * y)
+        chain = lax.add_any_p.bind(first, second)
+        chain = lax.add_any_p.bind(chain, x * y)
         return [chain]
 
     with enable_x64():
@@ -387,7 +387,7 @@ def test_terms_are_added_one_by_one():
 def test_one_term_waits_and_another_is_kept():
     def step(x, y, z):
         product = dot_of(jnp.abs(x), jnp.abs(y))
-        return lax.add_any_p.bind(product, jnp.abs(z))
+        return lax.add_any_p.bind_all(product, jnp.abs(z))
 
     with enable_x64():
         xs = [whole(3, 1, 5), whole(3, 1, 5), whole(3, 5, 5)]
@@ -399,7 +399,7 @@ def test_one_term_waits_and_another_is_kept():
 
 def test_a_term_that_is_used_elsewhere_stays_what_it_is():
     def step(x, y):
-        [both] = lax.add_any_p.bind(jnp.abs(x), jnp.abs(y))
+        both = lax.add_any_p.bind(jnp.abs(x), jnp.abs(y))
         return [both, both * both]
 
     with enable_x64():
@@ -459,7 +459,7 @@ def test_effects_stay_in_the_loop(monkeypatch):
     monkeypatch.setitem(effect_rules, note_p, lambda eqn: True)
 
     def step(const, x):
-        return [dot_of(x, x) * note_p.bind(const)[0]]
+        return [dot_of(x, x) * note_p.bind(const)]
 
     with enable_x64():
         plan = same_both_ways(step, [np.float64(2)], [], [whole(3, 1, 4)], 1)

@@ -92,7 +92,7 @@ def failing():
 def test_errors_say_whose_line_it_was(failing):
     def f(x):
         y = x + 1.0
-        return failing.bind(y)[0]
+        return failing.bind(y)
 
     program = PythonProgram(make_jaxpr(f)(X), "f")
     with pytest.raises(FloatingPointError, match="on purpose") as caught:
@@ -104,7 +104,7 @@ def test_errors_say_whose_line_it_was(failing):
 
 
 def test_errors_inside_inner_programs(failing):
-    inner = jit(lambda x: failing.bind(x * 2.0)[0])
+    inner = jit(lambda x: failing.bind(x * 2.0))
     program = PythonProgram(make_jaxpr(lambda x: inner(x) + 1.0)(X))
     with pytest.raises(FloatingPointError) as caught:
         program(X)
@@ -141,7 +141,7 @@ def test_evaluations_get_parameters_as_they_are(value):
     got, primitive = [], Primitive("first\nsecond = 1")
     shape_rules[primitive] = lambda x, given: [x]
     impl_rules[primitive] = lambda x, given: got.append(given) or [x]
-    program = PythonProgram(make_jaxpr(lambda x: primitive.bind(x, given=value)[0])(X))
+    program = PythonProgram(make_jaxpr(lambda x: primitive.bind(x, given=value))(X))
     program(X)
     del shape_rules[primitive], impl_rules[primitive]
     assert repr(got) == repr([value]) and type(got[0]) is type(value)

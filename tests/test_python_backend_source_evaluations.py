@@ -41,7 +41,7 @@ def primitive():
 
 def test_impl_rules_get_arrays(primitive):
     def f(x):
-        whole, total = primitive.bind(x)
+        whole, total = primitive.bind_all(x)
         return whole * total
 
     closed = make_jaxpr(f)(np.ones(3))
@@ -61,7 +61,7 @@ PARAMS = {
 
 @pytest.mark.parametrize(("text", "value"), PARAMS.items())
 def test_parameters_are_spelled(primitive, text, value):
-    closed = make_jaxpr(lambda x: primitive.bind(x, given=value)[0])(np.ones(3))
+    closed = make_jaxpr(lambda x: primitive.bind(x, given=value))(np.ones(3))
     source, function, _ = emit(closed)
     assert f"both(a, given={text})" in source
     assert len(function(np.ones(3, np.float32))) == 1

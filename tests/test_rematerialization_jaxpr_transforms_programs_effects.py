@@ -15,7 +15,7 @@ def_shape_and_impl(shout_p, lambda x: [x], lambda xp, x: x)
 
 def test_effects_are_found_inside():
     def f(x):
-        minijax.jit(lambda y: shout_p.bind(y)[0])(x)
+        minijax.jit(lambda y: shout_p.bind(y))(x)
         return x
 
     closed = minijax.make_jaxpr(f)(1.0)

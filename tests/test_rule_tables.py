@@ -73,7 +73,7 @@ def programs():
     for primitive in test_batching_trace.FLOOR_2:
         for operands, params in test_batching_trace.samples(primitive):
             args = [test_batching_trace.sample(*operand) for operand in operands]
-            yield lambda *xs, p=primitive, q=params: p.bind(*xs, **q), args
+            yield lambda *xs, p=primitive, q=params: p.bind_all(*xs, **q), args
     for call, args in transpose_cases.CASES.values():
         yield lambda *xs, call=call: call(lax, *xs), args
     for call, args in CURVED.values():
@@ -83,7 +83,7 @@ def programs():
     yield lambda: lax.iota("int32", 3), []
     yield lax.linalg.cholesky_update, [np.eye(3, dtype="f4"), np.ones(3, "f4")]
     yield lambda *xs: minijax.device_put(xs), [np.ones(3, "f4"), np.ones(2, "c8")]
-    yield lambda: empty_p.bind(dtype=np.dtype("float32"))[0], []
+    yield lambda: empty_p.bind(dtype=np.dtype("float32")), []
 
 
 def narrow(x):
@@ -265,7 +265,7 @@ def test_backends_agree(primitive):
     """
     for number, (types, params) in enumerate(SAMPLES[primitive]):
         xs = operands(primitive, types)
-        closed = make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs)  # noqa: B023
+        closed = make_jaxpr(lambda *xs: primitive.bind_all(*xs, **params))(*xs)  # noqa: B023
         wanted = jaxpr_as_fun(closed)(*xs)
         for backend in in_turn(number, 1) if number else HERE:
             outs = compile_cached(closed, backend)(*map(minijax.numpy.asarray, xs))
@@ -279,7 +279,7 @@ def test_shape_rule_foresees_the_result(primitive):
     for types, params in SAMPLES[primitive]:
         xs = operands(primitive, types)
         avals = shape_rules[primitive](*map(typeof, xs), **params)
-        for aval, y in zip(avals, primitive.bind(*xs, **params), strict=True):
+        for aval, y in zip(avals, primitive.bind_all(*xs, **params), strict=True):
             assert typeof(y) == aval
             assert (np.asarray(y).shape, np.asarray(y).dtype) == (
                 aval.shape,
@@ -304,7 +304,7 @@ def test_vmap_is_a_loop(primitive):
             ]
 
             def f(*xs):
-                return primitive.bind(*xs, **params)[0]  # noqa: B023
+                return primitive.bind_all(*xs, **params)[0]  # noqa: B023
 
             out = minijax.vmap(f, in_axes=dims)(*args)
             singles = [
@@ -326,7 +326,7 @@ def moved(primitive, types, params):
     def slope(tangents):
         dense = [tangents.get(i) for i in range(len(xs))]
         values, slopes = jvp_flat_fun(
-            lambda *xs: primitive.bind(*xs, **params), xs, dense
+            lambda *xs: primitive.bind_all(*xs, **params), xs, dense
         )
         return instantiate_tangents(values, slopes)[0]
 
@@ -373,7 +373,7 @@ def test_transpose_keeps_the_pairing(primitive):
         for i in inexact(types):
 
             def f(x):
-                return primitive.bind(*xs[:i], x, *xs[i + 1 :], **params)[0]  # noqa: B023
+                return primitive.bind_all(*xs[:i], x, *xs[i + 1 :], **params)[0]  # noqa: B023
 
             zero = np.asarray(f(np.zeros_like(xs[i])))
             if zero.dtype.kind not in "fc" or np.any(zero):

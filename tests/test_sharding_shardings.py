@@ -142,7 +142,7 @@ def test_a_wrong_rule_is_noticed(monkeypatch):
     from minijax.spmd.partitioner import ShardedValue, sharding_rules
 
     def forgetful(primitive, piece, axes, **params):
-        [y] = primitive.bind(piece.value, axes=axes, **params)
+        y = primitive.bind(piece.value, axes=axes, **params)
         kept = tuple(c for i, c in enumerate(piece.spec) if i not in axes)
         return [ShardedValue(y, kept)]
 

@@ -88,7 +88,7 @@ def test_a_user_s_primitive():
     triple_p = Primitive("triple")
     shape_rules[triple_p] = lambda x: [x]
     try:
-        program = make_jaxpr(lambda x: triple_p.bind(x)[0])(X)
+        program = make_jaxpr(lambda x: triple_p.bind(x))(X)
         with pytest.raises(NotImplementedError, match=r"stablehlo_rules\[triple_p\]"):
             mlir_module_text(program, "f")
         stablehlo_rules[triple_p] = lower_fun(lambda x: x * 3)

@@ -488,7 +488,7 @@ class _FoldingTrace(Trace):
         if not any(isinstance(arg, Tracer) for arg in args):
             return self.eager.process_primitive(primitive, args, params)
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def ensure_compile_time_eval() -> AbstractContextManager:

@@ -221,8 +221,7 @@ def bind_unary(primitive):
 
 def _plain(primitive):
     def function(x):
-        [result] = primitive.bind(x)
-        return result
+        return primitive.bind(x)
 
     return function
 
@@ -231,8 +230,7 @@ def _accurate(primitive):
     def function(x, *, accuracy=None):
         if accuracy is not None:
             check_accuracy(accuracy)
-        [result] = primitive.bind(x)
-        return result
+        return primitive.bind(x)
 
     return function
 

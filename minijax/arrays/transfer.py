@@ -82,6 +82,7 @@ def _put_shape(*avals, devices, srcs, copy_semantics):
 
 
 device_put_p = Primitive("device_put")
+device_put_p.multiple_results = True
 shape_rules[device_put_p] = _put_shape
 impl_rules[device_put_p] = lambda *xs, devices, srcs, copy_semantics: list(
     map(_put, xs, devices, copy_semantics)

@@ -712,7 +712,7 @@ class EagerTrace(Trace):
     def run_now(self, primitive, args, params):
         """Return the results of an operation, which is evaluated now."""
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
     def run_instead(self, primitive, args, params):
         """Return the results of an operation that could not be recorded."""
@@ -865,7 +865,7 @@ def interpreted_region(region, inputs, numbers):
         return inputs[-1 - place] if place < 0 else results[place]
 
     for step in path:
-        outs = step.primitive.bind(*map(value, step.operands), **step.params)
+        outs = step.primitive.bind_all(*map(value, step.operands), **step.params)
         results.update(enumerate(outs, step.sizes[0] - len(outs)))
         for place in {*step.operands}:
             if last[place] is step:

@@ -111,10 +111,10 @@ def reduce_over_axis(primitive, fold, repeat):
     def own(axis, x, dim, axis_name):
         x = repeat(axis.size, x) if dim is None else strong(fold(x, (dim,)))
         others = tuple(name for name in axis_name if name != axis.name)
-        return primitive.bind(x, axis_name=others)[0] if others else x, None
+        return primitive.bind(x, axis_name=others) if others else x, None
 
     def other(axis, x, dim, **params):
-        return primitive.bind(x, **params)[0], dim
+        return primitive.bind(x, **params), dim
 
     def shape(x, axis_name, axis_index_groups=None):
         alike = () if axis_index_groups else axis_name  # groups have different values
@@ -233,7 +233,7 @@ def _sum_leaf(names, groups, x):
         return x * axis_group_size(names, **groups)
     if typeof(x).dtype == bool:
         x = lax.convert_element_type(x, np.int32)
-    return psum_p.bind(x, axis_name=names, **groups)[0]
+    return psum_p.bind(x, axis_name=names, **groups)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -253,7 +253,7 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     names = axis_names(axis_name)
     how = {"axis_name": names} | axis_index_groups_params(names, axis_index_groups)
-    return tree_map(lambda leaf: pmax_p.bind(leaf, **how)[0], x)
+    return tree_map(lambda leaf: pmax_p.bind(leaf, **how), x)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -263,7 +263,7 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     names = axis_names(axis_name)
     how = {"axis_name": names} | axis_index_groups_params(names, axis_index_groups)
-    return tree_map(lambda leaf: pmin_p.bind(leaf, **how)[0], x)
+    return tree_map(lambda leaf: pmin_p.bind(leaf, **how), x)
 
 
 def names_and_groups(function, axis_name, axis_index_groups=None):
@@ -305,9 +305,9 @@ def axis_index(axis_name: Any) -> Array:
     Reference: ``jax.lax.axis_index``.
     """
     first, *others = axis_names(axis_name)
-    [index] = axis_index_p.bind(axis_name=(first,))
+    index = axis_index_p.bind(axis_name=(first,))
     for name in others:
-        [inner] = axis_index_p.bind(axis_name=(name,))
+        inner = axis_index_p.bind(axis_name=(name,))
         index = index * axis_size(name) + inner
     return index
 
@@ -342,7 +342,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     perm = tuple((int(source), int(destination)) for source, destination in perm)
     _check_permutation(perm, axis_size(names))
     return tree_map(
-        lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=perm)[0], x
+        lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=perm), x
     )
 
 
@@ -396,7 +396,7 @@ def_collective(
     ppermute_p,
     lambda x, axis_name, perm: [x],
     _permute_own,
-    lambda axis, x, dim, **params: (ppermute_p.bind(x, **params)[0], dim),
+    lambda axis, x, dim, **params: (ppermute_p.bind(x, **params), dim),
 )
 
 
@@ -438,8 +438,8 @@ def _split_axis(x, axis, size):
 
 def _gather_other(axis, x, dim, all_gather_dimension, tiled, **params):
     [place] = shift_axes_past_batch([all_gather_dimension], dim)
-    results = all_gather_p.bind(x, all_gather_dimension=place, tiled=tiled, **params)
-    return results[0], dim + (not tiled and place <= dim)
+    result = all_gather_p.bind(x, all_gather_dimension=place, tiled=tiled, **params)
+    return result, dim + (not tiled and place <= dim)
 
 
 def_collective(all_gather_p, _gather_shape, _gather_own, _gather_other)
@@ -493,7 +493,7 @@ def _gather(x, names, place, tiled, groups):
         all_gather_dimension=place,
         tiled=tiled,
         **groups,
-    )[0]
+    )
 
 
 reduce_scatter_p: Primitive = Primitive("reduce_scatter")
@@ -542,7 +542,7 @@ def _scatter_own(axis, x, dim, axis_name, axis_size, scatter_dimension, tiled):
 
 def _scatter_other(axis, x, dim, scatter_dimension, tiled, **params):
     [place] = shift_axes_past_batch([scatter_dimension], dim)
-    [result] = reduce_scatter_p.bind(x, scatter_dimension=place, tiled=tiled, **params)
+    result = reduce_scatter_p.bind(x, scatter_dimension=place, tiled=tiled, **params)
     return result, dim - (not tiled and place < dim)
 
 
@@ -598,7 +598,7 @@ def _scatter(x, names, place, tiled, groups):
         scatter_dimension=place,
         tiled=tiled,
         **groups,
-    )[0]
+    )
 
 
 all_to_all_p: Primitive = Primitive("all_to_all")
@@ -627,7 +627,7 @@ def _exchange_own(axis, x, dim, axis_name, axis_size, split_axis, concat_axis, t
 
 def _exchange_other(axis, x, dim, split_axis, concat_axis, **params):
     places = {"split_axis": split_axis + 1, "concat_axis": concat_axis + 1}
-    return all_to_all_p.bind(move_one_axis(x, dim, 0), **places, **params)[0], 0
+    return all_to_all_p.bind(move_one_axis(x, dim, 0), **places, **params), 0
 
 
 def_collective(all_to_all_p, _exchange_shape, _exchange_own, _exchange_other)
@@ -678,7 +678,7 @@ def _exchange(x, names, split_axis, concat_axis, tiled, **groups):
     """Exchange along the last names first, then along the first one."""
     if len(names) != 1:
         return _exchange_twice(x, names, split_axis, concat_axis, tiled) if names else x
-    [result] = all_to_all_p.bind(
+    return all_to_all_p.bind(
         x,
         axis_name=names,
         axis_size=axis_group_size(names, **groups),
@@ -687,7 +687,6 @@ def _exchange(x, names, split_axis, concat_axis, tiled, **groups):
         tiled=tiled,
         **groups,
     )
-    return result
 
 
 def _exchange_twice(x, names, split_axis, concat_axis, tiled):

@@ -12,7 +12,7 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 
 # Made from chapters/06_vmap.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (4264b1b6).
+# Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (aa6551a4).
 # Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
 # Amended in chapters/28_indexing_rest.md: vmap (b445cdab).
@@ -135,7 +135,7 @@ class BatchTrace(Trace):
         with set_current_trace(self.parent):
             alike = all(dim is None for dim in dims)
             if alike and not names_axis(primitive, params, self.axis.name):
-                return primitive.bind(*values, **params)
+                return primitive.bind_all(*values, **params)
             rule = vmap_rules[primitive]
             results, dims_out = rule(self.axis, values, dims, **params)
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
@@ -226,7 +226,7 @@ def vectorized_rule(primitive):
         dim = aligned_axis(args, dims)
         if dim is None:
             args, dim = align(args, dims), 0
-        return primitive.bind(*args, **params), [dim]
+        return primitive.bind_all(*args, **params), [dim]
 
     return rule
 
@@ -264,7 +264,7 @@ def folding_rule(primitive):
         [x], [dim] = args, dims
         axes = shift_axes_past_batch(axes, dim)
         folded_before = sum(axis < dim for axis in axes)
-        return primitive.bind(x, axes=axes, **params), [dim - folded_before]
+        return primitive.bind_all(x, axes=axes, **params), [dim - folded_before]
 
     return rule
 
@@ -329,7 +329,7 @@ def _pad(axis, args, dims, padding_config):
         x, dim = broadcast_batch_dim(x, 0, axis.size), 0
     config = _insert(padding_config, dim, (0, 0, 0))
     if value_dim is None:
-        return lax.pad_p.bind(x, value, padding_config=config), [dim]
+        return lax.pad_p.bind_all(x, value, padding_config=config), [dim]
     return [_pad_with_each(x, value, dim, config)], [dim]
 
 
@@ -366,26 +366,26 @@ def _select_n(axis, args, dims):
     check_unbatched_shapes(lax.select_n_p, args, dims)
     dim = aligned_axis(args, dims)
     if dim is not None and None not in dims[1:]:
-        return lax.select_n_p.bind(*args), [dim]
+        return lax.select_n_p.bind_all(*args), [dim]
     shape = (axis.size, *mapped_aval_of(args[1], dims[1]).shape)
     which, *cases = args
     cases = [fill(case, dim, shape) for case, dim in zip(cases, dims[1:])]
     if dims[0] is not None or typeof(which).ndim:
         which = fill(which, dims[0], shape)
-    return lax.select_n_p.bind(which, *cases), [0]
+    return lax.select_n_p.bind_all(which, *cases), [0]
 
 
 def _clamp(axis, args, dims):
     check_unbatched_shapes(lax.clamp_p, args, dims)
     dim = aligned_axis(args, dims)
     if None not in (dim, dims[1]):
-        return lax.clamp_p.bind(*args), [dim]
+        return lax.clamp_p.bind_all(*args), [dim]
     shape = (axis.size, *mapped_aval_of(args[1], dims[1]).shape)
     args = [
         x if dim is None and i != 1 and not typeof(x).ndim else fill(x, dim, shape)
         for i, (x, dim) in enumerate(zip(args, dims))
     ]
-    return lax.clamp_p.bind(*args), [0]
+    return lax.clamp_p.bind_all(*args), [0]
 
 
 def cumulative_rule(primitive):
@@ -394,7 +394,7 @@ def cumulative_rule(primitive):
     def rule(mapped, args, dims, axis, **params):
         [x], [dim] = args, dims
         [axis] = shift_axes_past_batch([axis], dim)
-        return primitive.bind(x, axis=axis, **params), [dim]
+        return primitive.bind_all(x, axis=axis, **params), [dim]
 
     return rule
 
@@ -426,7 +426,7 @@ def _dot_general(axis, args, dims, dimension_numbers, preferred_element_type):
     )
     if None not in dims:
         batch = (lhs_dim, *batch[0]), (rhs_dim, *batch[1])
-    results = lax.dot_general_p.bind(
+    results = lax.dot_general_p.bind_all(
         *args,
         dimension_numbers=(contract, batch),
         preferred_element_type=preferred_element_type,

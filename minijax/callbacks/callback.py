@@ -59,7 +59,7 @@ def debugging_rules(primitive):
 
     def vmap_rule(axis, args, dims, **params):
         for i in range(axis.size):
-            primitive.bind(
+            primitive.bind_all(
                 *[slice_example(*pair, i) for pair in zip(args, dims)], **params
             )
         return [], []
@@ -71,6 +71,7 @@ def debugging_rules(primitive):
 
 
 debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
+debug_callback_p.multiple_results = debug_print_p.multiple_results = True
 debugging_rules(debug_callback_p)
 debugging_rules(debug_print_p)
 pp_eqn_rules[debug_print_p] = lambda eqn, writing: pp_eqn_default(
@@ -160,6 +161,7 @@ def bind_debug_print(kind, ordered, skip_format_check, name, fmt, args, kwargs):
 # Python functions inside of programs.
 
 pure_callback_p = Primitive("pure_callback")
+pure_callback_p.multiple_results = True
 
 
 def call_back(*args, callback, result_avals, **params):
@@ -192,7 +194,7 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
     call = FlatCall(primitive.name, function, *arguments)
     result_avals, out_tree = flatten_result_types(result_shape_dtypes)
     callback = HostCallback(primitive.name, function, call.in_tree, out_tree)
-    outs = primitive.bind(
+    outs = primitive.bind_all(
         *call.leaves, callback=callback, result_avals=result_avals, **params
     )
     return out_tree.unflatten(outs)
@@ -264,6 +266,7 @@ transpose_rules[pure_callback_p] = raising_rule(
 
 
 io_callback_p = Primitive("io_callback")
+io_callback_p.multiple_results = True
 effect_rules[io_callback_p] = lambda eqn: True
 impl_rules[io_callback_p] = call_back
 shape_rules[io_callback_p] = as_promised

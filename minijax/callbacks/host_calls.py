@@ -139,7 +139,7 @@ def bind_debug_callback(primitive, function, arguments, is_operand=is_array, **p
     """
     operands, tree = partition_operands(arguments, is_operand)
     name = primitive.name.replace("_", ".")
-    primitive.bind(*operands, callback=HostCallback(name, function, tree), **params)
+    primitive.bind_all(*operands, callback=HostCallback(name, function, tree), **params)
 
 
 # The format of a print, checked when it is written and filled in when it runs.
@@ -301,7 +301,7 @@ def sequential_vmap_rule(primitive, axis, args, dims, params):
     """Bind a primitive once for each example, and stack the results."""
     places = range(axis.size)
     examples = [[slice_example(*pair, i) for pair in zip(args, dims)] for i in places]
-    batches = zip(*[primitive.bind(*xs, **params) for xs in examples])
+    batches = zip(*[primitive.bind_all(*xs, **params) for xs in examples])
     outs = [
         lax.concatenate([broadcast_batch_dim(x, 0, 1) for x in xs], 0) for xs in batches
     ]
@@ -327,7 +327,7 @@ def all_at_once(shared):
             for x, dim in zip(args, dims)
         ]
         avals = batched_avals(axis.size, params["result_avals"])
-        outs = primitive.bind(*args, **params | {"result_avals": avals})
+        outs = primitive.bind_all(*args, **params | {"result_avals": avals})
         return outs, [0] * len(outs)
 
     return method

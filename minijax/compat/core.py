@@ -19,7 +19,7 @@ from minijax import core, lax
 from minijax import numpy as jnp
 from minijax.arrays import dtypes as known_dtypes
 from minijax.arrays.array import ShapedArray as ShapedArray
-from minijax.arrays.array import as_array_impl, dtype_lattice_join, shape_rules, typeof
+from minijax.arrays.array import dtype_lattice_join, typeof
 from minijax.arrays.config import TypePromotionError as TypePromotionError
 from minijax.arrays.config import ensure_compile_time_eval as ensure_compile_time_eval
 from minijax.arrays.devices import Device, default_backend, default_placement, devices
@@ -42,14 +42,8 @@ from minijax.batching.collectives import ppermute_p as ppermute_p
 from minijax.batching.collectives import psum_p as psum_p
 from minijax.batching.vmap import BatchTrace
 from minijax.context_values import ContextValue
-from minijax.core import (
-    EvalTrace,
-    Trace,
-    Tracer,
-    _current_trace,
-    current_trace,
-    impl_rules,
-)
+from minijax.core import EvalTrace, Trace, Tracer, _current_trace, current_trace
+from minijax.core import Primitive as Primitive
 from minijax.core import set_current_trace as set_current_trace
 from minijax.custom_derivatives.custom_jvp_vjp import (
     custom_jvp_call_p as custom_jvp_call_p,
@@ -168,99 +162,6 @@ from minijax.numpy.scalar_types import iinfo as iinfo
 from minijax.rematerialization.policies import name_p as name_p
 from minijax.rematerialization.remat import remat_p as remat_p
 
-# Primitives as users of JAX define them.
-
-# The names of those of the package whose rules return lists in JAX.
-_SEVERAL_RESULTS = frozenset(
-    """
-    call closed_call cond custom_jvp_call custom_lin custom_vjp_call dce_sink device_put
-    eig eigh hessenberg jit lu optimization_barrier pure_callback qr reduce_window
-    remat2 custom_linear_solve scan schur sort svd top_k tridiagonal while
-    """.split()
-)
-
-
-class Primitive:
-    """An operation that a user adds, under the names that JAX has for it.
-
-    Args:
-      name: how it is printed.
-
-    Attributes:
-      multiple_results: whether it returns a list; otherwise, one array.
-      call_primitive: whether it calls a program in its parameter ``call_jaxpr``.
-      inner: the `minijax.core.Primitive`, under which it stands in rule tables and
-        equations. Both are one key: a table finds a rule under either.
-    """
-
-    multiple_results = call_primitive = False
-
-    def __init__(self, name):
-        self.name, self.inner = name, core.Primitive(name)
-
-    @classmethod
-    def around(cls, primitive):
-        """Return a primitive of the package as JAX has it; a user's own as it is."""
-        if isinstance(primitive, cls):
-            return primitive
-        found = cls.__new__(cls)
-        found.name, found.inner = primitive.name, primitive
-        found.multiple_results = primitive.name in _SEVERAL_RESULTS
-        return found
-
-    def __repr__(self):
-        return self.name
-
-    def __eq__(self, other):
-        return self.inner is getattr(other, "inner", other)
-
-    def __hash__(self):
-        return hash(self.inner)
-
-    def bind(self, *args, **params):
-        """Return the result of the operation, or the list of its results."""
-        return self.pick(self.inner.bind(*args, **params))
-
-    def pick(self, results):
-        """Return what a user of the operation expects, for a list of results."""
-        return results if self.multiple_results else results[0]
-
-    def listed(self, result):
-        """Return the list of results, for what a rule of a user returns."""
-        if self.multiple_results or isinstance(result, list):  # as `bind` of ours does
-            return list(result)
-        return [result]
-
-    def get_bind_params(self, params):
-        """Return the keyword arguments of `bind` for the parameters of an equation."""
-        return params
-
-    def impl(self, *args, **params):
-        """Return what the evaluation returns, now, whatever trace is current."""
-        return self.pick(impl_rules[self.inner](*args, **params))
-
-    def abstract_eval(self, *avals, **params):
-        """Return the types of the results for those of the operands."""
-        return self.pick(shape_rules[self.inner](*avals, **params))
-
-    def def_impl(self, impl):
-        """Set the evaluation: a function from arrays to an array, or to a list."""
-
-        def rule(*args, **params):
-            return list(map(as_array_impl, self.listed(impl(*args, **params))))
-
-        impl_rules[self.inner] = rule
-        return impl
-
-    def def_abstract_eval(self, shape):
-        """Set the shape rule: a function from `ShapedArray` to such, or to a list."""
-
-        def rule(*avals, **params):
-            return self.listed(shape(*avals, **params))
-
-        shape_rules[self.inner] = rule
-        return shape
-
 
 class RuleView(MutableMapping):
     """A table of rules as a dictionary from primitives to rules in JAX's form.
@@ -281,17 +182,15 @@ class RuleView(MutableMapping):
         raise NotImplementedError
 
     def __setitem__(self, primitive, rule):
-        form = Primitive.around(primitive)
-        made = self.to_table(form, rule)
-        self.table[form.inner], self.given[form.inner] = made, (rule, made)
+        made = self.to_table(primitive, rule)
+        self.table[primitive], self.given[primitive] = made, (rule, made)
 
     def __getitem__(self, primitive):
-        form = Primitive.around(primitive)
-        if form.inner not in self.table:
+        if primitive not in self.table:
             raise KeyError(primitive)
-        found = self.table[form.inner]
-        rule, made = self.given.get(form.inner, (None, None))
-        return rule if made is found else self.from_table(form, found)
+        found = self.table[primitive]
+        rule, made = self.given.get(primitive, (None, None))
+        return rule if made is found else self.from_table(primitive, found)
 
     def __delitem__(self, primitive):
         del self.table[primitive]
@@ -467,7 +366,6 @@ def new_jaxpr_eqn(
 
     Reference: ``jax.extend.core.new_jaxpr_eqn``.
     """
-    primitive = getattr(primitive, "inner", primitive)
     return JaxprEqn([*invars], [*outvars], primitive, dict(params), source_info)
 
 
@@ -647,9 +545,9 @@ def itemsize_bits(dtype: Any) -> int:
 class _Inlined(core.Primitive):
     """A call of a function that is done at once, in whatever trace is current."""
 
-    call_primitive = True
+    call_primitive = multiple_results = True
 
-    def bind(self, *args, subfuns, **params):
+    def bind_all(self, *args, subfuns, **params):
         """Return the list of results of the one function in `subfuns`."""
         [fun] = subfuns
         return list(fun.call_wrapped(*args))

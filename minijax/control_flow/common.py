@@ -283,7 +283,7 @@ def write_residual_slots(known, count, sources, slots, places):
 def _empty(aval):
     if aval.dtype in EXTENDED_DTYPES:
         return lax.full(aval.shape, 0, aval.dtype)
-    [scalar] = empty_p.bind(dtype=aval.dtype)
+    scalar = empty_p.bind(dtype=aval.dtype)
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
 

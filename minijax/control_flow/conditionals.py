@@ -66,6 +66,7 @@ from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 # The choice between programs, as an equation: cond and switch.
 
 cond_p = Primitive("cond")
+cond_p.multiple_results = True
 higher_order_primitives.add(cond_p)
 
 
@@ -273,7 +274,7 @@ def _partial_eval_cond(trace, primitive, args, in_unknown, params):
     """Run the known part now, and leave a choice of the unknown parts to the tape."""
     if in_unknown[0]:
         with set_current_trace(trace.tape):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
     parts = partial_eval_branches(params["branches"], tuple(in_unknown[1:]))
     known, unknown = unify_residuals(parts)
     known_args, unknown_args = partition_list(in_unknown, args)
@@ -350,7 +351,7 @@ def _run_all(axis, index, operands, branches):
         program, _ = batch_jaxpr(branch, axis, (0,) * len(operands), True)
         mine = lax.eq(index, np.int32(number))
         sheltered = [
-            select_by_index(mine, stop_gradient_p.bind(x)[0], x) for x in operands
+            select_by_index(mine, stop_gradient_p.bind(x), x) for x in operands
         ]
         results.append(jaxpr_as_fun(program)(*sheltered))
     outs = [select_by_index(index, *cases) for cases in zip(*results)]

@@ -63,6 +63,7 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 # while_loop: repetition until a condition fails, as an equation.
 
 while_p: Primitive = Primitive("while")
+while_p.multiple_results = True
 higher_order_primitives.add(while_p)
 
 
@@ -379,7 +380,7 @@ python_rules[while_p] = write_while
 def _partial_eval_while(trace, primitive, args, in_unknown, params):
     """Run what is known now; the tape runs the whole loop again."""
     with set_current_trace(trace.tape):
-        unknown_outs = primitive.bind(*args, **params)
+        unknown_outs = primitive.bind_all(*args, **params)
     later, loop = _known_loop(tuple(in_unknown), **params)
     if loop is None:
         return unknown_outs

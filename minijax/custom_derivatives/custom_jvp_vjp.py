@@ -62,7 +62,7 @@ stop_gradient_p = Primitive("stop_gradient")
 def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
 jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
 vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind(*args),
+    stop_gradient_p.bind_all(*args),
     list(dims),
 )
 transpose_rules.reasons[stop_gradient_p] = (
@@ -84,7 +84,7 @@ def stop_gradient(x: Any) -> Any:
 
     Reference: ``jax.lax.stop_gradient``.
     """
-    return tree_map(lambda leaf: stop_gradient_p.bind(leaf)[0], x)
+    return tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
 
 
 # Calls of functions with custom derivatives: primitives with functions inside.
@@ -108,7 +108,9 @@ def trace_to_closed_jaxpr(fun, args):
 class CallPrimitive(Primitive):
     """A call of a function, which stays Python unless it has to be written down."""
 
-    def bind(self, *args, call_jaxpr, num_consts=0, **params):
+    multiple_results = True
+
+    def bind_all(self, *args, call_jaxpr, num_consts=0, **params):
         """Return the list of results.
 
         Args:
@@ -123,7 +125,7 @@ class CallPrimitive(Primitive):
             call_jaxpr, consts = trace_to_closed_jaxpr(call_jaxpr, args)
             args, num_consts = [*consts, *args], num_consts + len(consts)
         params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
-        return super().bind(*args, **params)
+        return super().bind_all(*args, **params)
 
 
 def _impl(*args, call_jaxpr, **params):
@@ -298,10 +300,9 @@ class custom_jvp(CustomRuleFunction):
         return function.out_tree.unflatten(outs)
 
 
-# Custom vjp rules: functions with a backward derivative of their own.
-
 custom_vjp_call_p = def_call_primitive("custom_vjp_call")
 custom_lin_p = Primitive("custom_lin")
+custom_lin_p.multiple_results = True
 
 
 def _promise(primals, tangents, fwd, bwd, num_consts, symbolic_zeros, **params):

@@ -35,6 +35,7 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
 custom_vmap_p = Primitive("custom_vmap_call")
+custom_vmap_p.multiple_results = True
 impl_rules[custom_vmap_p] = lambda *args, call, **_: jaxpr_as_fun(call)(*args)
 shape_rules[custom_vmap_p] = lambda *avals, call, **_: call.out_avals
 callee_rules[custom_vmap_p] = lambda eqn: eqn.params["call"]

@@ -456,14 +456,14 @@ def batched_call_rule(primitive, axis, args, dims, call_jaxpr, num_consts, **par
     shared = all(dim is None for dim in dims) and axis.name is None
     if shared and isinstance(call_jaxpr, ClosedJaxpr):
         params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
-        return primitive.bind(*args, **params), [None] * len(call_jaxpr.outvars)
+        return primitive.bind_all(*args, **params), [None] * len(call_jaxpr.outvars)
     form = BatchedOutput(axis, dims)
     for key, value in params.items():
         if isinstance(value, FlatRule):
             params[key] = MappedRule(value, dims[num_consts:], form)
     program = batch_function(callee_as_fun(call_jaxpr), dims, axis, form)
     params |= {"call_jaxpr": program, "num_consts": num_consts}
-    outs = primitive.bind(*args, **params)
+    outs = primitive.bind_all(*args, **params)
     return outs, [0 if form.mapped else None] * len(outs)
 
 

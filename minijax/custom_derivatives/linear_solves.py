@@ -196,6 +196,7 @@ def _may_move(x):
 # Custom transposes: linear functions with a transpose of their own.
 
 linear_call_p = Primitive("linear_call")
+linear_call_p.multiple_results = True
 
 
 def bind_linear(there, back, residuals, operands):
@@ -434,6 +435,7 @@ def custom_root(
 
 
 linear_solve_p = Primitive("custom_linear_solve")
+linear_solve_p.multiple_results = True
 
 
 class _LinearSolveTuple(NamedTuple):

@@ -368,7 +368,7 @@ python_rules[random_gamma_p] = write_evaluation
 
 def _vmap(axis, args, dims, log_space):
     key, a = (batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims))
-    return random_gamma_p.bind(key, a, log_space=log_space), [0]
+    return random_gamma_p.bind_all(key, a, log_space=log_space), [0]
 
 
 vmap_rules[random_gamma_p] = _vmap
@@ -486,7 +486,7 @@ def _gamma_slope(sample, a, log_space):
 
 def _jvp(primals, tangents, log_space):
     _, a = primals
-    [sample] = random_gamma_p.bind(*primals, log_space=log_space)
+    sample = random_gamma_p.bind(*primals, log_space=log_space)
     if tangents[1] is None:
         return [sample], [None]
     return [sample], [tangents[1] * _gamma_slope(sample, a, log_space)]
@@ -539,4 +539,4 @@ def loggamma(
 def _gamma(key, shape, dtype, a, log_space=False):
     return random_gamma_p.bind(
         key, broadcast_parameter(a, dtype, shape), log_space=log_space
-    )[0]
+    )

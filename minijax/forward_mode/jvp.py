@@ -116,7 +116,7 @@ class JVPTrace(Trace):
         primals, tangents = unzip2(map(self.unpack, args))
         with set_current_trace(self.parent):
             if all(tangent is None for tangent in tangents):
-                return primitive.bind(*primals, **params)
+                return primitive.bind_all(*primals, **params)
             results, moves = jvp_rules[primitive](primals, tangents, **params)
         return [self.pack(*pair) for pair in zip(results, moves, strict=True)]
 
@@ -167,7 +167,7 @@ def partial_derivatives_rule(primitive, *partials):
     """
 
     def rule(primals, tangents, **params):
-        [result] = primitive.bind(*primals, **params)
+        result = primitive.bind(*primals, **params)
         contributions = [
             partial(tangent, result, *primals, **params)
             for tangent, partial in zip(tangents, partials, strict=True)
@@ -255,8 +255,8 @@ def linear_jvp(primitive):
     """
 
     def rule(primals, tangents, **params):
-        results = primitive.bind(*primals, **params)
-        return results, primitive.bind(
+        results = primitive.bind_all(*primals, **params)
+        return results, primitive.bind_all(
             *instantiate_tangents(primals, tangents), **params
         )
 
@@ -288,10 +288,10 @@ def sum_rule(primitive, second):
     """
 
     def rule(primals, tangents):
-        [result] = primitive.bind(*primals)
+        result = primitive.bind(*primals)
         x_dot, y_dot = tangents
         if x_dot is not None and y_dot is not None:
-            return [result], primitive.bind(x_dot, y_dot)
+            return [result], primitive.bind_all(x_dot, y_dot)
         alone = second(y_dot) if x_dot is None else x_dot
         return [result], [broadcast_scalar_to(alone, result)]
 
@@ -307,7 +307,7 @@ def defjvp_zero(primitive):
     """Return the rule of a primitive whose results do not move with its operands."""
 
     def rule(primals, tangents, **params):
-        results = primitive.bind(*primals, **params)
+        results = primitive.bind_all(*primals, **params)
         return results, [None] * len(results)
 
     return rule
@@ -327,8 +327,8 @@ jvp_rules[lax.div_p] = partial_derivatives_rule(
 )
 jvp_rules[lax.dot_general_p] = partial_derivatives_rule(
     lax.dot_general_p,
-    lambda x_dot, z, x, y, **params: lax.dot_general_p.bind(x_dot, y, **params)[0],
-    lambda y_dot, z, x, y, **params: lax.dot_general_p.bind(x, y_dot, **params)[0],
+    lambda x_dot, z, x, y, **params: lax.dot_general_p.bind(x_dot, y, **params),
+    lambda y_dot, z, x, y, **params: lax.dot_general_p.bind(x, y_dot, **params),
 )
 
 
@@ -349,7 +349,7 @@ def converted_tangent(x_dot, z, x, new_dtype, weak_type):
     if not is_inexact(new_dtype):
         return None
     primitive = lax.convert_element_type_p
-    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)[0]
+    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)
 
 
 jvp_rules[lax.convert_element_type_p] = partial_derivatives_rule(

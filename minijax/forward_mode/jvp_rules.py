@@ -216,10 +216,10 @@ def where_both(first, second, x):
 def select_rule(primals, tangents):
     """Carry the tangents of the cases; the choice itself has none."""
     which, *cases = primals
-    results = lax.select_n_p.bind(which, *cases)
+    results = lax.select_n_p.bind_all(which, *cases)
     pairs = zip(cases, tangents[1:], strict=True)
     moves = [zeros_like_tangent_aval(case) if t is None else t for case, t in pairs]
-    return results, lax.select_n_p.bind(which, *moves)
+    return results, lax.select_n_p.bind_all(which, *moves)
 
 
 jvp_rules[lax.select_n_p] = select_rule

@@ -149,7 +149,7 @@ def with_tuples(numbers):
 
 def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, consts=()):
     """Bind a scatter whose updates enter by a jaxpr of two scalars, or by None."""
-    [result] = primitive.bind(
+    return primitive.bind(
         operand,
         indices,
         updates,
@@ -160,7 +160,6 @@ def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, cons
         update_consts=consts,
         update_jaxpr=jaxpr,
     )
-    return result
 
 
 def scatter_with_combiner(primitive, combine, operand, indices, updates, numbers, how):

@@ -179,7 +179,7 @@ def dynamic_slice(
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
     sizes = canonicalize_int_tuple(slice_sizes, "Shapes")
-    return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)[0]
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 
 def dynamic_update_slice(
@@ -196,7 +196,7 @@ def dynamic_update_slice(
     Reference: ``jax.lax.dynamic_update_slice``.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
-    return dynamic_update_slice_p.bind(operand, update, *starts)[0]
+    return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
 def dynamic_slice_in_dim(
@@ -286,19 +286,19 @@ def dynamic_update_index_in_dim(
 
 def _slice_jvp(primals, tangents, **sizes):
     (x, *starts), x_dot = primals, tangents[0]
-    results = dynamic_slice_p.bind(x, *starts, **sizes)
+    results = dynamic_slice_p.bind_all(x, *starts, **sizes)
     if x_dot is None:
         return results, [None]
-    return results, dynamic_slice_p.bind(x_dot, *starts, **sizes)
+    return results, dynamic_slice_p.bind_all(x_dot, *starts, **sizes)
 
 
 def _update_jvp(primals, tangents):
     x, update, *starts = primals
-    results = dynamic_update_slice_p.bind(x, update, *starts)
+    results = dynamic_update_slice_p.bind_all(x, update, *starts)
     if tangents[0] is None and tangents[1] is None:
         return results, [None]
     moving = instantiate_tangents(primals[:2], tangents[:2])
-    return results, dynamic_update_slice_p.bind(*moving, *starts)
+    return results, dynamic_update_slice_p.bind_all(*moving, *starts)
 
 
 jvp_rules[dynamic_slice_p] = _slice_jvp
@@ -310,7 +310,7 @@ def _slice_transpose(cotangents, x, *starts, slice_sizes):
     linear = [isinstance(operand, UndefinedPrimal) for operand in (x, *starts)]
     raise_nonlinear(dynamic_slice_p, [True, *still], linear, bilinear=False)
     zeros = lax.full(x.aval.shape, astype(0, typeof(ct).dtype))
-    return [*dynamic_update_slice_p.bind(zeros, ct, *starts), *still]
+    return [*dynamic_update_slice_p.bind_all(zeros, ct, *starts), *still]
 
 
 def _update_transpose(cotangents, x, update, *starts):
@@ -320,9 +320,9 @@ def _update_transpose(cotangents, x, update, *starts):
     aval, back = update.aval if linear[1] else typeof(update), [None, None]
     if linear[0]:
         zeros = lax.full(aval.shape, 0, typeof(ct).dtype)
-        [back[0]] = dynamic_update_slice_p.bind(ct, zeros, *starts)
+        back[0] = dynamic_update_slice_p.bind(ct, zeros, *starts)
     if linear[1]:
-        [back[1]] = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+        back[1] = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
     return [*back, *still]
 
 

@@ -227,7 +227,7 @@ def gather(
         fill_value = None
     else:
         fill_value = default_fill_value(typeof(operand).dtype, fill_value)
-    [result] = gather_p.bind(
+    return gather_p.bind(
         operand,
         start_indices,
         dimension_numbers=with_tuples(dimension_numbers),
@@ -237,7 +237,6 @@ def gather(
         mode=mode,
         fill_value=fill_value,
     )
-    return result
 
 
 def scatter(
@@ -294,11 +293,12 @@ def scatter_add(
 
 def _gather_jvp(primals, tangents, fill_value, mode, **params):
     (x, indices), x_dot = primals, tangents[0]
-    results = gather_p.bind(x, indices, fill_value=fill_value, mode=mode, **params)
+    results = gather_p.bind_all(x, indices, fill_value=fill_value, mode=mode, **params)
     if x_dot is None:
         return results, [None]
     fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
-    return results, gather_p.bind(x_dot, indices, fill_value=fill, mode=mode, **params)
+    how = {"fill_value": fill, "mode": mode, **params}
+    return results, gather_p.bind_all(x_dot, indices, **how)
 
 
 jvp_rules[gather_p] = _gather_jvp
@@ -360,7 +360,7 @@ def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
         numbers = mapped_both(dimension_numbers)
         slice_sizes = (min(axis.size, 1), *slice_sizes)
     params |= {"dimension_numbers": numbers, "slice_sizes": slice_sizes}
-    return gather_p.bind(x, indices, **params), [0]
+    return gather_p.bind_all(x, indices, **params), [0]
 
 
 vmap_rules[gather_p] = _gather_batch
@@ -387,11 +387,11 @@ kernel_rules[gather_p] = _lower_gather
 def scatter_add_jvp(primitive, primals, tangents, **params):
     """Scatter the tangents as the numbers: the jvp of a sum of updates."""
     x, indices, updates = primals
-    results = primitive.bind(x, indices, updates, **params)
+    results = primitive.bind_all(x, indices, updates, **params)
     if tangents[0] is None and tangents[2] is None:
         return results, [None]
     x_dot, updates_dot = instantiate_tangents([x, updates], [tangents[0], tangents[2]])
-    return results, primitive.bind(x_dot, indices, updates_dot, **params)
+    return results, primitive.bind_all(x_dot, indices, updates_dot, **params)
 
 
 def gather_from_cotangent(ct, x, indices, updates, dimension_numbers, mode, **_):
@@ -421,7 +421,7 @@ def scatter_batch(primitive):
             indices = batch_dim_to_front(args[1], dims[1], axis.size)
             numbers = mapped_both(dimension_numbers)
         params["dimension_numbers"] = numbers
-        return primitive.bind(x, indices, updates, **params), [0]
+        return primitive.bind_all(x, indices, updates, **params), [0]
 
     return rule
 

@@ -178,11 +178,11 @@ def _set_jvp(primals, tangents, **params):
         raise NotImplementedError("scatter_apply JVP not implemented")
     x, indices, updates = primals
     if tangents[0] is None and tangents[2] is None:
-        return scatter_p.bind(*primals, **params), [None]
+        return scatter_p.bind_all(*primals, **params), [None]
     x_dot, updates_dot = instantiate_tangents([x, updates], [tangents[0], tangents[2]])
     if params["unique_indices"]:
-        results = scatter_p.bind(x, indices, updates, **params)
-        return results, scatter_p.bind(x_dot, indices, updates_dot, **params)
+        results = scatter_p.bind_all(x, indices, updates, **params)
+        return results, scatter_p.bind_all(x_dot, indices, updates_dot, **params)
     replaced, winning = winners(x, indices, updates, params)
     pairs = [(x, updates), (x_dot, updates_dot)]
     value, rate = (
@@ -233,7 +233,7 @@ jvp_rules[scatter_p] = _set_jvp
 def _set_transpose_operand(ct, x, indices, updates, **params):
     _check_unique(params)
     zeros = lax.full(aval_of_operand(updates).shape, 0, typeof(ct).dtype)
-    return scatter_p.bind(ct, indices, zeros, **params)[0]
+    return scatter_p.bind(ct, indices, zeros, **params)
 
 
 def _set_transpose_updates(ct, x, indices, updates, **params):
@@ -257,9 +257,9 @@ NOT_UNIQUE = "scatter_mul gradients are only implemented if `unique_indices=True
 
 def _mul_jvp(primals, tangents, **params):
     x, indices, updates = primals
-    results, rate = scatter_mul_p.bind(*primals, **params), None
+    results, rate = scatter_mul_p.bind_all(*primals, **params), None
     if tangents[0] is not None:
-        [rate] = scatter_mul_p.bind(tangents[0], indices, updates, **params)
+        rate = scatter_mul_p.bind(tangents[0], indices, updates, **params)
     if tangents[2] is not None:
         if not params["unique_indices"]:
             raise NotImplementedError(NOT_UNIQUE)
@@ -271,7 +271,7 @@ def _mul_jvp(primals, tangents, **params):
 
 
 def _mul_transpose_operand(ct, x, indices, updates, **params):
-    return scatter_mul_p.bind(ct, indices, updates, **params)[0]
+    return scatter_mul_p.bind(ct, indices, updates, **params)
 
 
 def _mul_transpose_updates(ct, x, indices, updates, **params):
@@ -305,7 +305,7 @@ def extreme_jvp(primitive):
 
     def rule(primals, tangents, **params):
         x, indices, updates = primals
-        [result] = primitive.bind(*primals, **params)
+        result = primitive.bind(*primals, **params)
         if tangents[0] is None and tangents[2] is None:
             return [result], [None]
         dots = instantiate_tangents([x, updates], [tangents[0], tangents[2]])

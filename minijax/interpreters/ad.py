@@ -7,7 +7,8 @@ Reference: ``jax.interpreters.ad``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import shape_rules, typeof
-from minijax.compat.core import Primitive, RuleView
+from minijax.compat.core import RuleView
+from minijax.compat.primitives import results_as_jax, results_as_list
 from minijax.forward_mode.jvp import JVPTrace as JVPTrace
 from minijax.forward_mode.jvp import JVPTracer as JVPTracer
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp, partial_derivatives_rule
@@ -58,8 +59,8 @@ class _JVPs(RuleView):
         def listed(primals, tangents, **params):
             tangents = tuple(map(_zero_if_none, tangents, primals))
             out, tangent = rule(tuple(primals), tangents, **params)
-            moves = map(_none_if_zero, primitive.listed(tangent))
-            return primitive.listed(out), list(moves)
+            moves = map(_none_if_zero, results_as_list(primitive, tangent))
+            return results_as_list(primitive, out), list(moves)
 
         return listed
 
@@ -69,10 +70,10 @@ class _JVPs(RuleView):
             if any(move is not None for move in moves):
                 outs, moves = rule(list(primals), moves, **params)
             else:  # ours are asked only if something moves
-                outs = primitive.inner.bind(*primals, **params)
+                outs = primitive.bind_all(*primals, **params)
                 moves = [None] * len(outs)
             moves = list(map(_zero_if_none, moves, outs))
-            return primitive.pick(outs), primitive.pick(moves)
+            return results_as_jax(primitive, outs), results_as_jax(primitive, moves)
 
         return picked
 
@@ -82,16 +83,16 @@ class _Transposes(RuleView):
 
     def to_table(self, primitive, rule):
         def listed(cts, *operands, **params):
-            avals = shape_rules[primitive.inner](*map(typeof, operands), **params)
+            avals = shape_rules[primitive](*map(typeof, operands), **params)
             cts = [Zero(a) if ct is None else ct for ct, a in zip(cts, avals)]
-            arrived = rule(primitive.pick(cts), *operands, **params)
+            arrived = rule(results_as_jax(primitive, cts), *operands, **params)
             return list(map(_none_if_zero, arrived))
 
         return listed
 
     def from_table(self, primitive, rule):
         def picked(ct, *operands, **params):
-            cts = list(map(_none_if_zero, primitive.listed(ct)))
+            cts = list(map(_none_if_zero, results_as_list(primitive, ct)))
             return rule(cts, *operands, **params)
 
         return picked
@@ -102,27 +103,24 @@ primitive_jvps, primitive_transposes = _JVPs(jvp_rules), _Transposes(transpose_r
 
 def defjvp(primitive, *partials):
     """Set the jvp rule by one function ``(tangent, *primals)`` for each operand."""
-    inner = Primitive.around(primitive).inner
 
     def without_result(partial):
         return lambda t, out, *primals, **params: partial(t, *primals, **params)
 
     rules = [partial and without_result(partial) for partial in partials]
     rules = [partial or (lambda *args, **params: None) for partial in rules]
-    jvp_rules[inner] = partial_derivatives_rule(inner, *rules)
+    jvp_rules[primitive] = partial_derivatives_rule(primitive, *rules)
 
 
 def defjvp2(primitive, *partials):
     """Set the jvp rule by functions ``(tangent, result, *primals)``, or None."""
-    inner = Primitive.around(primitive).inner
     rules = [partial or (lambda *args, **params: None) for partial in partials]
-    jvp_rules[inner] = partial_derivatives_rule(inner, *rules)
+    jvp_rules[primitive] = partial_derivatives_rule(primitive, *rules)
 
 
 def deflinear2(primitive, transpose_rule):
     """Make a primitive linear in all its operands, and set its transpose rule."""
-    inner = Primitive.around(primitive).inner
-    jvp_rules[inner] = linear_jvp(inner)
+    jvp_rules[primitive] = linear_jvp(primitive)
     primitive_transposes[primitive] = transpose_rule
 
 
@@ -140,8 +138,6 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
         operand, and of the second one; that operand is an `UndefinedPrimal`.
     """
 
-    bind = Primitive.around(primitive).bind
-
     def transpose(ct, x, y, **params):
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
@@ -149,8 +145,8 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
 
     defjvp(
         primitive,
-        lambda t, x, y, **params: bind(t, y, **params),
-        lambda t, x, y, **params: bind(x, t, **params),
+        lambda t, x, y, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, **params: primitive.bind(x, t, **params),
     )
     primitive_transposes[primitive] = transpose
 
@@ -171,7 +167,7 @@ def get_primitive_transpose(primitive):
 
 def add_jaxvals(x, y):
     """Add two tangents."""
-    return add_jaxvals_p.bind(x, y)[0]
+    return add_jaxvals_p.bind(x, y)
 
 
 def add_tangents(x, y):

@@ -14,7 +14,8 @@ from minijax.batching.vmap import (
     vectorized_rule,
     vmap_rules,
 )
-from minijax.compat.core import Primitive, RuleView
+from minijax.compat.core import RuleView
+from minijax.compat.primitives import results_as_jax, results_as_list
 
 
 class _FancyBatchers(RuleView):
@@ -26,20 +27,22 @@ class _FancyBatchers(RuleView):
     def to_table(self, primitive, rule):
         def listed(axis, args, dims, **params):
             out, dim = rule(axis, tuple(args), tuple(dims), **params)
-            return primitive.listed(out), _dims_listed(primitive, dim)
+            outs = results_as_list(primitive, out)
+            return outs, _dims_listed(primitive, dim)
 
         return listed
 
     def from_table(self, primitive, rule):
         def picked(axis, args, dims, **params):
-            outs, dims = rule(axis, list(args), list(dims), **params)
-            return primitive.pick(outs), primitive.pick(dims)
+            found = rule(axis, list(args), list(dims), **params)
+            return tuple(results_as_jax(primitive, each) for each in found)
 
         return picked
 
 
 def _dims_listed(primitive, dim):
-    return list(dim) if isinstance(dim, tuple | list) else primitive.listed(dim)
+    dim = list(dim) if isinstance(dim, tuple) else dim
+    return results_as_list(primitive, dim)
 
 
 class _Batchers(_FancyBatchers):
@@ -48,8 +51,8 @@ class _Batchers(_FancyBatchers):
     def to_table(self, primitive, rule):
         def with_axis(axis, args, dims, **params):
             if all(dim is None for dim in dims):
-                outs = primitive.inner.bind(*args, **params)
-                return primitive.pick(outs), [None] * len(outs)
+                outs = primitive.bind_all(*args, **params)
+                return results_as_jax(primitive, outs), [None] * len(outs)
             return rule(args, dims, **params)
 
         return super().to_table(primitive, with_axis)
@@ -92,8 +95,7 @@ axis_primitive_batchers = _AxisBatchers(vmap_rules)
 
 def defvectorized(primitive):
     """Set the rule of a primitive that acts on each element by itself."""
-    inner = Primitive.around(primitive).inner
-    vmap_rules[inner] = vectorized_rule(inner)
+    vmap_rules[primitive] = vectorized_rule(primitive)
 
 
 def defbroadcasting(primitive):
@@ -104,13 +106,11 @@ def defbroadcasting(primitive):
 def defreducer(primitive):
     """Set the rule of a primitive that folds the axes of its parameter `axes`."""
 
-    bind = Primitive.around(primitive).bind
-
     def rule(args, dims, axes, **params):
         [x], [dim] = args, dims
         axes = tuple([axis + (axis >= dim) for axis in axes])
         kept = [axis for axis in range(typeof(x).ndim) if axis not in axes]
-        return bind(x, axes=axes, **params), kept.index(dim)
+        return primitive.bind(x, axes=axes, **params), kept.index(dim)
 
     primitive_batchers[primitive] = rule
 

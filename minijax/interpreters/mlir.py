@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from minijax import default_backend, pure_callback, typeof
 from minijax.core import impl_rules
 from minijax.experimental import io_callback
-from minijax.extend.core import ClosedJaxpr, Primitive, Var, jaxpr_as_fun
+from minijax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.extend.core.primitives import jit_p
 from minijax.extend.rules import callee_rules, python_rules
 from minijax.jaxprs.jaxpr import new_eqn, trace_to_jaxpr
@@ -87,12 +87,11 @@ def register_lowering(prim, rule, platform=None, inline=True, cacheable=True):
             f"Registering an MLIR lowering rule for primitive {prim} for an unknown "
             f"platform {platform}. Known platforms are: {', '.join(PLATFORMS)}."
         )
-    inner = Primitive.around(prim).inner
-    _lowerings[inner, platform] = rule
-    callee_rules[inner], stablehlo_rules[inner] = _lowered_program, _write_callee
-    python_rules[inner] = python_rules[jit_p]  # as all calls are written
-    inlined_primitives.add(inner)
-    impl_rules.setdefault(inner, partial(_evaluate, inner))
+    _lowerings[prim, platform] = rule
+    callee_rules[prim], stablehlo_rules[prim] = _lowered_program, _write_callee
+    python_rules[prim] = python_rules[jit_p]  # as all calls are written
+    inlined_primitives.add(prim)
+    impl_rules.setdefault(prim, partial(_evaluate, prim))
 
 
 def _rule_for(primitive):

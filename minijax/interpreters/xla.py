@@ -13,14 +13,13 @@ import numpy as np
 
 from minijax import jit, typeof
 from minijax.arrays.array import aval_rules
-from minijax.extend.core import Primitive
 from minijax.extend.rules import callee_rules, kernel_rules
 from minijax.interpreters.mlir import _evaluate
 
 
 @lru_cache(4096)
-def _compiled(form, lowered, params):
-    run = partial(_evaluate, form.inner) if lowered else form.inner.bind
+def _compiled(prim, lowered, params):
+    run = partial(_evaluate, prim) if lowered else prim.bind_all
     return jit(partial(run, **dict(params)))
 
 
@@ -36,16 +35,15 @@ def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
 
     Reference: ``jax.interpreters.xla.apply_primitive``.
     """
-    form = Primitive.around(prim)
-    lowered = form.inner in callee_rules
-    if not (lowered or form.inner in kernel_rules):
+    lowered = prim in callee_rules
+    if not (lowered or prim in kernel_rules):
         raise NotImplementedError(
             f"MLIR translation rule for primitive '{prim}' not found: "
             "interpreters.mlir.register_lowering(primitive, mlir.lower_fun(f)) gives "
             "it one."
         )
-    run = _compiled(form, lowered, tuple(sorted(params.items())))
-    return form.pick(run(*args))
+    results = _compiled(prim, lowered, tuple(sorted(params.items())))(*args)
+    return results if prim.multiple_results else results[0]
 
 
 class _Handlers(dict):

@@ -13,7 +13,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (dd697ff8).
+# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (f4d93d24).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
 # Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
@@ -431,7 +431,7 @@ def eval_jaxpr(jaxpr, consts, *args):
         return atom.value if isinstance(atom, Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
-        results = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+        results = eqn.primitive.bind_all(*map(read, eqn.invars), **eqn.params)
         values.update(zip(eqn.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -525,7 +525,7 @@ class AxisEnvTrace(Trace):
     def process_primitive(self, primitive, args, params):
         """Bind the operation under the parent."""
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 def _named_axes(axis_env):

@@ -166,7 +166,9 @@ source_line_readers.add(trace_call, keeps=True)
 class JitPrimitive(Primitive):
     """A call; one that is to be inlined vanishes when it is written down."""
 
-    def bind(self, *args, jaxpr, **params):
+    multiple_results = True
+
+    def bind_all(self, *args, jaxpr, **params):
         """Return the list of the results of the program `jaxpr`."""
         trace = current_trace()
         if params.get("inline") and isinstance(trace, JaxprTrace):

@@ -5,7 +5,7 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 
 # Made from chapters/12_jit.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/12_jit_rest.md: _write, _impl, _partial_eval (232ea8e4).
+# Amended in chapters/12_jit_rest.md: _write, _impl, _partial_eval (74609892).
 # Amended in chapters/36_replicas_rest.md: _impl (d176233b).
 
 from minijax.arrays.array import shape_rules
@@ -144,7 +144,7 @@ def _partial_eval(trace, primitive, args, in_unknown, params):
     with set_current_trace(trace.tape):
         operands = [*parts.unknown.consts, *residuals, *unknown_args]
         unknown = convert_constvars_closed(parts.unknown)
-        unknown_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
+        unknown_outs = primitive.bind_all(*operands, **params | {"jaxpr": unknown})
     return parts.results(known_outs, unknown_outs)
 
 

@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3c37e1d8).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (60d755da).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -97,8 +97,7 @@ def def_binary(
     primitive = def_elementwise(name, accepts, compute, result_dtype)
 
     def function(x, y):
-        [result] = primitive.bind(*promote_python_scalars(x, y))
-        return result
+        return primitive.bind(*promote_python_scalars(x, y))
 
     return primitive, documented(function, name)
 
@@ -176,8 +175,7 @@ def def_reduction(name, accepts, compute):
         return [x.update(shape=remove_axes(x.shape, axes))]
 
     def function(operand, axes):
-        [result] = primitive.bind(operand, axes=canonicalize_int_tuple(axes))
-        return result
+        return primitive.bind(operand, axes=canonicalize_int_tuple(axes))
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -220,10 +218,9 @@ def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
         if typeof(literal).dtype == new_dtype:  # a weak one follows the switch
             return literal
     warn_complex_to_real(aval.dtype, new_dtype)
-    [result] = convert_element_type_p.bind(
+    return convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
-    return result
 
 
 def promote_dtypes(*args) -> list:
@@ -274,12 +271,11 @@ def broadcast_in_dim(
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
     places = canonicalize_int_tuple(broadcast_dimensions)
-    [result] = broadcast_in_dim_p.bind(
+    return broadcast_in_dim_p.bind(
         operand,
         shape=canonicalize_int_tuple(shape, "Shapes"),
         broadcast_dimensions=places,
     )
-    return result
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:

@@ -75,8 +75,7 @@ add_any_p = def_elementwise("add_any", ANY_KINDS, "add")
 
 def add_any(x, y):
     """Elementwise sum of cotangents, of any dtype."""
-    [result] = add_any_p.bind(x, y)
-    return result
+    return add_any_p.bind(x, y)
 
 
 _sum_shape, _sum = shape_rules[add_any_p], impl_rules[add_any_p]
@@ -212,8 +211,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         raise TypeError(
             f"Integers cannot be raised to negative powers, got {aval} and power {y}."
         )
-    [result] = integer_pow_p.bind(x, y=y)
-    return result
+    return integer_pow_p.bind(x, y=y)
 
 
 class RoundingMethod(enum.IntEnum):
@@ -238,8 +236,7 @@ def round(
 
     Reference: ``jax.lax.round``.
     """
-    [result] = round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
-    return result
+    return round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
 
 
 def reduce_precision(
@@ -260,10 +257,9 @@ def reduce_precision(
             "reduce_precision needs exponent_bits of 1 or more, and mantissa_bits of "
             f"0 or more, and fewer than 2**31 of both; got {exponent} and {mantissa}."
         )
-    [result] = reduce_precision_p.bind(
+    return reduce_precision_p.bind(
         operand, exponent_bits=exponent, mantissa_bits=mantissa
     )
-    return result
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -316,10 +312,9 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     Reference: ``jax.lax.pow``.
     """
-    [result] = pow_p.bind(
+    return pow_p.bind(
         *((x, y) if isinstance(y, int) else promote_python_scalars(x, y))
     )
-    return result
 
 
 # Selection: primitives that choose among elements.
@@ -365,8 +360,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     Reference: ``jax.lax.select_n``.
     """
-    [result] = select_n_p.bind(which, *promote_python_scalars(*cases))
-    return result
+    return select_n_p.bind(which, *promote_python_scalars(*cases))
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
@@ -407,5 +401,4 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     Reference: ``jax.lax.clamp``.
     """
-    [result] = clamp_p.bind(*promote_python_scalars(min, x, max))
-    return result
+    return clamp_p.bind(*promote_python_scalars(min, x, max))

@@ -121,8 +121,7 @@ def arg_reduction(name):
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
         axes = (operator_index(axis, "an axis"),)
-        [result] = primitive.bind(operand, axes=axes, index_dtype=dtype)
-        return result
+        return primitive.bind(operand, axes=axes, index_dtype=dtype)
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -150,8 +149,7 @@ def cumulative(name, accumulate, accepts=NUMBER_DTYPE_KINDS):
 
     def function(operand, axis=0, reverse=False):
         axis = operator_index(axis, "an axis")
-        [result] = primitive.bind(operand, axis=axis, reverse=bool(reverse))
-        return result
+        return primitive.bind(operand, axis=axis, reverse=bool(reverse))
 
     def_shape_and_impl(primitive, shape, compute)
     function.__name__ = function.__qualname__ = name
@@ -357,7 +355,7 @@ def dot_general(
     kinds = {typeof(x).dtype.kind for x in (lhs, rhs)}
     if dtype is None and len(kinds) == 2 and "V" in kinds:
         dtype = own  # NumPy does not know what bfloat16 and an integer make
-    [result] = dot_general_p.bind(
+    result = dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=(

@@ -128,8 +128,7 @@ def reshape(
         operand = transpose(operand, dimensions)
     if isinstance(operand, Array) and operand.shape == new_sizes:
         return operand
-    [result] = reshape_p.bind(operand, new_sizes=new_sizes)
-    return result
+    return reshape_p.bind(operand, new_sizes=new_sizes)
 
 
 def collapse(
@@ -170,8 +169,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     permutation = canonicalize_int_tuple(permutation)
     if isinstance(operand, Array) and permutation == (*range(operand.ndim),):
         return operand
-    [result] = transpose_p.bind(operand, permutation=permutation)
-    return result
+    return transpose_p.bind(operand, permutation=permutation)
 
 
 squeeze_p = Primitive("squeeze")
@@ -202,8 +200,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         raise ValueError(f"dimensions are not unique: {axes}")
     if not axes and isinstance(array, Array):
         return array
-    [result] = squeeze_p.bind(array, dimensions=axes)
-    return result
+    return squeeze_p.bind(array, dimensions=axes)
 
 
 rev_p = Primitive("rev")
@@ -226,8 +223,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Reference: ``jax.lax.rev``.
     """
-    [result] = rev_p.bind(operand, dimensions=canonicalize_int_tuple(dimensions))
-    return result
+    return rev_p.bind(operand, dimensions=canonicalize_int_tuple(dimensions))
 
 
 # Slices, padding, concatenation: primitives that cut, enlarge and join arrays.
@@ -280,10 +276,9 @@ def slice(
     steps = None if {*steps} <= {1} else steps
     starts = canonicalize_int_tuple(start_indices)
     limits = canonicalize_int_tuple(limit_indices)
-    [result] = slice_p.bind(
+    return slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps
     )
-    return result
 
 
 def slice_in_dim(
@@ -387,10 +382,9 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Ar
     Reference: ``jax.lax.pad``.
     """
     config = tuple(canonicalize_int_tuple(padding) for padding in padding_config)
-    [result] = pad_p.bind(
+    return pad_p.bind(
         *promote_python_scalars(operand, padding_value), padding_config=config
     )
-    return result
 
 
 concatenate_p = Primitive("concatenate")
@@ -442,8 +436,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
     dimension = operator_index(dimension, "dimension of concatenate")
-    [result] = concatenate_p.bind(*operands, dimension=dimension)
-    return result
+    return concatenate_p.bind(*operands, dimension=dimension)
 
 
 # Conversions that a user asks for, and arrays from nothing.
@@ -477,10 +470,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     operand = wrap_to_dtype(promised(operand), dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
-        [result] = convert_element_type_p.bind(
+        return convert_element_type_p.bind(
             number_in_dtype(operand, dtype), **params
         )
-        return result
     result = astype(operand, dtype)
     return result if isinstance(result, Array) else as_array_impl(result)
 
@@ -539,8 +531,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
     Reference: ``jax.lax.bitcast_convert_type``.
     """
     dtype = _asked_dtype(new_dtype)
-    [result] = bitcast_convert_type_p.bind(operand, new_dtype=dtype)
-    return result
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
 
 
 copy_p = Primitive("copy")
@@ -578,8 +569,7 @@ def broadcasted_iota(
     refuse_sharding("broadcasted_iota", out_sharding)
     dtype, shape = canonicalize_dtype(dtype), canonicalize_int_tuple(shape, "Shapes")
     dimension = operator_index(dimension, "dimension of iota")
-    [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
-    return result
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
 
 
 def iota(dtype: Any, size: int) -> Array:

@@ -197,14 +197,14 @@ def triangular_solve(
     b = lax.expand_dims(b, (-1 if left_side else -2,)) if single else b
     how = {"lower": lower, "transpose_a": transpose_a, "unit_diagonal": unit_diagonal}
     how["conjugate_a"] = conjugate_a and typeof(a).dtype.kind == "c"
-    [x] = triangular_solve_p.bind(a, b, left_side=left_side, **how)
+    x = triangular_solve_p.bind(a, b, left_side=left_side, **how)
     return lax.squeeze(x, (x.ndim - (1 if left_side else 2),)) if single else x
 
 
 def triangular_jvp(primals, tangents, **how):
     """Solve the same system for the tangents: op(a) x' = b' - op(a') x."""
     (a, _), (a_dot, b_dot) = primals, tangents
-    [x] = triangular_solve_p.bind(*primals, **how)
+    x = triangular_solve_p.bind(*primals, **how)
     if a_dot is not None:
         read = tril_impl if how["lower"] else triu_impl
         k = -1 if how["lower"] else 1
@@ -212,13 +212,12 @@ def triangular_jvp(primals, tangents, **how):
         a_dot = transpose_matrices(a_dot) if how["transpose_a"] else a_dot
         a_dot = a_dot.conj() if how["conjugate_a"] else a_dot
         b_dot = add_or_none(b_dot, -(a_dot @ x if how["left_side"] else x @ a_dot))
-    return [x], triangular_solve_p.bind(a, b_dot, **how)
+    return [x], triangular_solve_p.bind_all(a, b_dot, **how)
 
 
 def triangular_transpose(ct, a, b, *, transpose_a, **how):
     """Solve the transposed system for the cotangents."""
-    [back] = triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **how)
-    return back
+    return triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **how)
 
 
 jvp_rules[triangular_solve_p] = triangular_jvp
@@ -230,12 +229,12 @@ def triangular_batch(axis, args, dims, **how):
     (a, b), (a_dim, b_dim) = args, dims
     if a_dim is not None:
         fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
-        return triangular_solve_p.bind(*fronted, **how), [0]
+        return triangular_solve_p.bind_all(*fronted, **how), [0]
     left, last = how["left_side"], typeof(b).ndim - 1
     b = move_one_axis(b, b_dim, last if left else last - 1)
     *batch, m, n, k = typeof(b).shape
     flat = lax.reshape(b, (*batch, m, n * k) if left else (*batch, m * n, k))
-    [x] = triangular_solve_p.bind(a, flat, **how)
+    x = triangular_solve_p.bind(a, flat, **how)
     return [lax.reshape(x, typeof(b).shape)], [last if left else last - 1]
 
 
@@ -273,7 +272,7 @@ def_shape_and_impl(
 def cholesky_jvp(primals, tangents):
     """Return the factor and its tangent, L phi(L^-1 A' L^-H)."""
     [x], [x_dot] = primals, tangents
-    factor = tril_impl(cholesky_p.bind(x)[0])
+    factor = tril_impl(cholesky_p.bind(x))
     right = {"transpose_a": True, "conjugate_a": True, "lower": True}
     inner = triangular_solve(factor, x_dot, **right)
     inner = triangular_solve(factor, inner, left_side=True, lower=True)
@@ -299,7 +298,7 @@ def factorization_rules(primitive, flops):
 
     def batched(axis, args, dims, **params):
         fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
-        results = primitive.bind(*fronted, **params)
+        results = primitive.bind_all(*fronted, **params)
         return results, [0] * len(results)
 
     def cost(eqn):
@@ -327,7 +326,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Reference: ``jax.lax.linalg.cholesky``.
     """
     x = symmetrize(x) if symmetrize_input else x
-    return tril_impl(cholesky_p.bind(x)[0])
+    return tril_impl(cholesky_p.bind(x))
 
 
 factorization_rules(cholesky_p, lambda m, n: n**3 / 3)
@@ -353,13 +352,15 @@ def _eigh_shape(x, *, subset_by_index, algorithm, **how):
 
 
 eigh_p = Primitive("eigh")
-def_shape_and_impl(
-    eigh_p,
-    _eigh_shape,
-    lambda xp, x, *, lower, **how: factor_or_nan(
-        lambda x: [*xp.linalg.eigh(x, "L" if lower else "U")][::-1], x
-    ),
-)
+eigh_p.multiple_results = True
+
+
+def _eigh(xp, x, *, lower, **how):
+    triangle = "L" if lower else "U"
+    return factor_or_nan(lambda x: [*xp.linalg.eigh(x, triangle)][::-1], x)
+
+
+def_shape_and_impl(eigh_p, _eigh_shape, _eigh)
 
 
 def _eigh_jvp(primals, tangents, **how):
@@ -497,6 +498,7 @@ def _permutation_shape(pivots, *, permutation_size):
 
 
 lu_p = Primitive("lu")
+lu_p.multiple_results = True
 def_shape_and_impl(lu_p, _lu_shape, lambda xp, x: factor_or_nan(getrf_impl, x))
 jvp_rules[lu_p], cpu_rules[lu_p] = lu_jvp, lu_on_cpu
 factorization_rules(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
@@ -539,8 +541,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
     """
     how = {"permutation_size": operator_index(permutation_size, "permutation_size")}
-    [permutation] = lu_pivots_to_permutation_p.bind(pivots, **how)
-    return permutation
+    return lu_pivots_to_permutation_p.bind(pivots, **how)
 
 
 # The QR factorization: orthonormal columns times an upper triangle.
@@ -610,6 +611,7 @@ def _completion_dot(q, q_dot):
 
 
 qr_p = Primitive("qr")
+qr_p.multiple_results = True
 def_shape_and_impl(qr_p, _qr_shape, _qr)
 jvp_rules[qr_p] = qr_jvp
 cpu_rules[qr_p] = qr_on_cpu
@@ -704,9 +706,9 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
 
 
 svd_p = Primitive("svd")
+svd_p.multiple_results = True
 def_shape_and_impl(svd_p, _svd_shape, _svd)
-jvp_rules[svd_p] = svd_jvp
-cpu_rules[svd_p] = svd_by_routine
+jvp_rules[svd_p], cpu_rules[svd_p] = svd_jvp, svd_by_routine
 factorization_rules(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 

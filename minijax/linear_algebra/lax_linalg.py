@@ -103,6 +103,7 @@ def _left_vectors(xp, v):
 
 
 eig_p = Primitive("eig")
+eig_p.multiple_results = True
 def_shape_and_impl(eig_p, _eig_shape, _eig)
 factorization_rules(eig_p, lambda m, n: 25 * n**3)
 
@@ -291,6 +292,7 @@ def _ormqr_shape(a, taus, c, *, left, transpose):
 
 
 geqrf_p = Primitive("geqrf")
+geqrf_p.multiple_results = True
 
 
 def _geqrf_shape(a):
@@ -305,7 +307,9 @@ def _geqrf(x):
 
 
 hessenberg_p = Primitive("hessenberg")
+hessenberg_p.multiple_results = True
 tridiagonal_p = Primitive("tridiagonal")
+tridiagonal_p.multiple_results = True
 householder_product_p = Primitive("householder_product")
 ormqr_p = Primitive("ormqr")
 
@@ -354,7 +358,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
     Reference: ``jax.lax.linalg.householder_product``.
     """
-    return householder_product_p.bind(a, taus)[0]
+    return householder_product_p.bind(a, taus)
 
 
 def ormqr(
@@ -379,7 +383,7 @@ def ormqr(
 
     Reference: ``jax.lax.linalg.ormqr``.
     """
-    return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)[0]
+    return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
 
 
 _factor(
@@ -434,6 +438,7 @@ def _schur(xp, x, *, compute_schur_vectors, **how):
 
 
 schur_p = Primitive("schur")
+schur_p.multiple_results = True
 def_shape_and_impl(schur_p, _schur_shape, _schur)
 factorization_rules(schur_p, lambda m, n: 25 * n**3)
 jvp_rules.reasons[schur_p] = NO_DERIVATIVE_REASON
@@ -544,19 +549,18 @@ def _times(dl, d, du, x):
 def _tridiagonal_jvp(primals, tangents, **how):
     *diagonals, _ = primals
     *dots, b_dot = tangents
-    [x] = tridiagonal_solve_p.bind(*primals, **how)
+    x = tridiagonal_solve_p.bind(*primals, **how)
     if any(dot is not None for dot in dots):
         dl, d, du = instantiate_tangents(diagonals, dots)
         b_dot = add_or_none(b_dot, -_times(dl, d, du, x))
-    return [x], tridiagonal_solve_p.bind(*diagonals, b_dot, **how)
+    return [x], tridiagonal_solve_p.bind_all(*diagonals, b_dot, **how)
 
 
 def _tridiagonal_transpose(ct, dl, d, du, b, **how):
     zero = jnp.zeros_like(d[..., :1])
     low = jnp.concatenate([zero, du[..., :-1]], -1)
     up = jnp.concatenate([dl[..., 1:], zero], -1)
-    [back] = tridiagonal_solve_p.bind(low, d, up, ct, **how)
-    return back
+    return tridiagonal_solve_p.bind(low, d, up, ct, **how)
 
 
 def _tridiagonal_batch(axis, args, dims, **how):
@@ -564,10 +568,10 @@ def _tridiagonal_batch(axis, args, dims, **how):
     (*diagonals, b), (*axes, place) = args, dims
     if any(dim is not None for dim in axes):
         fronted = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
-        return tridiagonal_solve_p.bind(*fronted, **how), [0]
+        return tridiagonal_solve_p.bind_all(*fronted, **how), [0]
     b = move_one_axis(b, place, typeof(b).ndim - 1)
     *batch, m, n, k = typeof(b).shape
-    [x] = tridiagonal_solve_p.bind(
+    x = tridiagonal_solve_p.bind(
         *diagonals, lax.reshape(b, (*batch, m, n * k)), **how
     )
     return [lax.reshape(x, typeof(b).shape)], [typeof(b).ndim - 1]
@@ -611,7 +615,7 @@ def tridiagonal_solve(
     Reference: ``jax.lax.linalg.tridiagonal_solve``.
     """
     how = {"perturb_singular": perturb_singular}
-    return tridiagonal_solve_p.bind(dl, d, du, b, **how)[0]
+    return tridiagonal_solve_p.bind(dl, d, du, b, **how)
 
 
 # Symmetric products, and updates of Cholesky factors by one vector.
@@ -698,7 +702,7 @@ def symmetric_product(
     Reference: ``jax.lax.linalg.symmetric_product``.
     """
     how = {"alpha": alpha, "beta": beta}
-    [result] = symmetric_product_p.bind(a_matrix, c_matrix, **how)
+    result = symmetric_product_p.bind(a_matrix, c_matrix, **how)
     if not symmetrize_output:
         return result
     mirrored = transpose_matrices(tril_impl(result, -1))
@@ -714,7 +718,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
     Reference: ``jax.lax.linalg.cholesky_update``.
     """
-    return cholesky_update_p.bind(r_matrix, w_vector)[0]
+    return cholesky_update_p.bind(r_matrix, w_vector)
 
 
 # Polar factors by a dynamically weighted Halley iteration (QDWH).

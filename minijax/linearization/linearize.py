@@ -29,7 +29,7 @@ from minijax.pytrees.tree_operations import Partial
 def default_partial_eval(trace, primitive, args, in_unknown, params):
     """Leave an operation to the tape, all of it."""
     with set_current_trace(trace.tape):
-        return primitive.bind(*args, **params)
+        return primitive.bind_all(*args, **params)
 
 
 # ``rule(trace, primitive, args, in_unknown, params)`` does now what can be done now.
@@ -63,7 +63,7 @@ class PartialEvalTrace(Trace):
         if any(unknown):
             return partial_eval_rules[primitive](self, primitive, args, unknown, params)
         with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
+            return primitive.bind_all(*args, **params)
 
 
 class LinearizeTrace(JVPTrace):

@@ -76,7 +76,7 @@ def array(
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     if copy and isinstance(object, Array):
-        [object] = lax.copy_p.bind(object)
+        object = lax.copy_p.bind(object)
     result = from_object(object, dtype)
     result = broadcast_to_shape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return put_result_on_device("array", result, device, out_sharding)
@@ -149,7 +149,7 @@ def _without_python_number(x):
     if not like_python_s or not is_python_scalar(number()):
         return x
     how = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
-    return lax.convert_element_type_p.bind(x, **how)[0]
+    return lax.convert_element_type_p.bind(x, **how)
 
 
 def _from_sequence(sequence, dtype):

@@ -184,7 +184,7 @@ def contract_steps(eqn, lhs, rhs):
     )
     numbers = tuple((0, *axes) for axes in contracting), batch
     params = eqn.params | {"dimension_numbers": numbers}
-    return lax.dot_general_p.bind(lhs, rhs, **params)[0]
+    return lax.dot_general_p.bind(lhs, rhs, **params)
 
 
 class AfterLoop:
@@ -230,7 +230,7 @@ class AfterLoop:
             self.sums[out] = contract_steps(eqn, lhs, rhs)
         else:
             operands = [self.operand(eqn, x) for x in eqn.invars]
-            [self.sums[out]] = eqn.primitive.bind(*operands, **eqn.params)
+            [self.sums[out]] = eqn.primitive.bind_all(*operands, **eqn.params)
 
 
 source_line_readers.add(AfterLoop.do)  # what it binds belongs to the user's line

@@ -281,11 +281,11 @@ def as_keys(keys):
             "invalid PRNG key data: expected key_data to have ndim, shape, and dtype "
             f"attributes. Got {keys}"
         )
-    return random_wrap_p.bind(asarray(keys), impl="fry")[0], True
+    return random_wrap_p.bind(asarray(keys), impl="fry"), True
 
 
 def _key_data(keys):
-    return random_unwrap_p.bind(keys)[0]
+    return random_unwrap_p.bind(keys)
 
 
 def _made(name, seed):
@@ -339,19 +339,19 @@ def _like(keys, raw):
 @partial(jit, inline=True)
 def random_seed_impl(seed):
     """Return the key of a seed."""
-    return random_seed_p.bind(seed, impl="fry")[0]
+    return random_seed_p.bind(seed, impl="fry")
 
 
 @partial(jit, inline=True)
 def fold_key(keys, data):
     """Return keys with a number stirred into each."""
-    return random_fold_in_p.bind(keys, data)[0]
+    return random_fold_in_p.bind(keys, data)
 
 
 @partial(jit, inline=True, static_argnums=1)
 def random_split_impl(keys, shape):
     """Return, for each key, an array of new ones."""
-    return random_split_p.bind(keys, shape=shape)[0]
+    return random_split_p.bind(keys, shape=shape)
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
@@ -420,7 +420,7 @@ def clone(key: ArrayLike) -> Array:
     Reference: ``jax.random.clone``.
     """
     keys, raw = as_keys(key)
-    return _like(random_clone_p.bind(keys)[0], raw)
+    return _like(random_clone_p.bind(keys), raw)
 
 
 def key_data(keys: ArrayLike) -> Array:
@@ -441,7 +441,7 @@ def wrap_key_data(
     if impl is not None and dtype is not None:
         raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
     check_implementation(dtype if impl is None else impl)
-    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")[0]
+    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")
 
 
 def key_impl(keys: ArrayLike) -> str:
@@ -490,7 +490,7 @@ def lower_bits(lowering, eqn, keys):
 
 def _key_of(number):
     words = lax.full((2,), number, np.uint32)
-    return random_wrap_p.bind(words, impl="fry")[0]
+    return random_wrap_p.bind(words, impl="fry")
 
 
 constant_makers[KEY] = _key_of
@@ -578,7 +578,7 @@ def _in_front(primitive):
     def rule(axis, args, dims, **params):
         check_unbatched_shapes(primitive, args, dims, **params)
         x = move_one_axis(args[0], dims[0], 0)
-        return primitive.bind(x, **params), [0]
+        return primitive.bind_all(x, **params), [0]
 
     return rule
 
@@ -598,7 +598,7 @@ kernel_rules.update({
 @partial(jit, inline=True, static_argnums=(1, 2))
 def random_bits(key, bit_width, shape):
     """Return unsigned integers, each bit of which is random."""
-    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)[0]
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
 def unit_floats(key, shape, dtype):

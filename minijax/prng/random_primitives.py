@@ -62,22 +62,22 @@ class PRNGImpl(NamedTuple):
 
 
 def _keys(words):
-    return random_wrap_p.bind(words, impl="fry")[0]
+    return random_wrap_p.bind(words, impl="fry")
 
 
 def _words(keys):
-    return random_unwrap_p.bind(keys)[0]
+    return random_unwrap_p.bind(keys)
 
 
 threefry_prng_impl = PRNGImpl(
     key_shape=(2,),
     seed=lambda seed: _words(random_seed_impl(seed)),
-    split=lambda key, shape: _words(random_split_p.bind(_keys(key), shape=shape)[0]),
+    split=lambda key, shape: _words(random_split_p.bind(_keys(key), shape=shape)),
     random_bits=lambda key, bit_width, shape: random_bits_p.bind(
         _keys(key), bit_width=bit_width, shape=shape
-    )[0],
+    ),
     fold_in=lambda key, data: _words(
-        random_fold_in_p.bind(_keys(key), asarray(data, np.uint32))[0]
+        random_fold_in_p.bind(_keys(key), asarray(data, np.uint32))
     ),
     name="threefry2x32",
     tag="fry",

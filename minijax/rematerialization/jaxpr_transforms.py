@@ -333,7 +333,7 @@ class InlineTrace(Trace):
     def process_primitive(self, primitive, args, params):
         if primitive not in self.rules:
             with set_current_trace(self.parent):
-                return primitive.bind(*args, **params)
+                return primitive.bind_all(*args, **params)
         program = self.rules[primitive](JaxprEqn([], [], primitive, params))
         with set_current_trace(self):
             return jaxpr_as_fun(program)(*args)
@@ -352,6 +352,7 @@ def inline_calls_by_rule(closed, rules):
 # Barriers: values that no optimisation sees through (optimization barrier).
 
 optimization_barrier_p = Primitive("optimization_barrier")
+optimization_barrier_p.multiple_results = True
 impl_rules[optimization_barrier_p] = lambda *xs: list(map(as_array_impl, xs))
 shape_rules[optimization_barrier_p] = lambda *avals: list(avals)
 vmap_rules[optimization_barrier_p] = lambda axis, args, dims: (

@@ -54,11 +54,11 @@ name_p = Primitive("name")
 impl_rules[name_p] = lambda x, name: [as_array_impl(x)]
 shape_rules[name_p] = lambda aval, name: [aval]
 jvp_rules[name_p] = lambda primals, tangents, name: (
-    name_p.bind(*primals, name=name),
+    name_p.bind_all(*primals, name=name),
     list(tangents),
 )
 vmap_rules[name_p] = lambda axis, args, dims, name: (
-    name_p.bind(*args, name=name),
+    name_p.bind_all(*args, name=name),
     list(dims),
 )
 transpose_rules.reasons[name_p] = (
@@ -75,7 +75,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Reference: ``jax.ad_checkpoint.checkpoint_name``.
     """
-    return tree_map(lambda leaf: name_p.bind(leaf, name=name)[0], x)
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:

@@ -58,6 +58,7 @@ from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 # Rematerialisation: calls of programs that are run again for their derivative.
 
 remat_p = Primitive("remat2")
+remat_p.multiple_results = True
 higher_order_primitives.add(remat_p)
 impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
@@ -87,7 +88,7 @@ def jvp_call_rule(primitive, per_operand=keep_params):
             params, lambda given: [*given, *select_where(moving, given)]
         )
         operands = *primals, *select_where(moving, tangents)
-        outs = primitive.bind(*operands, jaxpr=program, **params)
+        outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
 
     return rule
@@ -98,7 +99,7 @@ def batch_call_rule(primitive):
 
     def rule(axis, args, dims, jaxpr, **params):
         program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return primitive.bind(*args, jaxpr=program, **params), list(dims_out)
+        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 
@@ -114,7 +115,7 @@ def transpose_call_rule(primitive, per_operand=keep_params, types=cotangent_aval
         cts = select_where(given, cts)
         new = [None] * len(cts)
         params = per_operand(params, lambda x: [*partition_list(linear, x)[0], *new])
-        arrived = primitive.bind(*values, *cts, jaxpr=program, **params)
+        arrived = primitive.bind_all(*values, *cts, jaxpr=program, **params)
         return scatter_by_mask(linear, scatter_by_mask(arrives, arrived))
 
     return rule
@@ -203,7 +204,7 @@ def _partial_eval(trace, primitive, args, in_unknown, params):
     params = partial_eval_operand_flags(params, parts, in_unknown)
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(trace.tape):
-        unknown_outs = primitive.bind(*residuals, *unknown_args, **params)
+        unknown_outs = primitive.bind_all(*residuals, *unknown_args, **params)
     return parts.results(known_outs, unknown_outs)
 
 

@@ -14,7 +14,7 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 # Made from chapters/10_reverse.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
-#   (99178e32).
+#   (28fbdf10).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -263,8 +263,7 @@ def with_dtype(x, dtype):
     """Return `x` in another dtype, or as it is if it has that dtype."""
     if typeof(x).dtype == dtype:
         return x
-    [result] = lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
-    return result
+    return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
 def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
@@ -311,7 +310,7 @@ def linear_eqns(jaxpr, consts, operands):
             outs = [UndefinedPrimal(var.aval) for var in eqn.outvars]
             linear.append((eqn, xs, outs))
         else:
-            outs = eqn.primitive.bind(*xs, **eqn.params)
+            outs = eqn.primitive.bind_all(*xs, **eqn.params)
         env.update(zip(eqn.outvars, outs))
     return linear, list(map(read, jaxpr.outvars))
 

@@ -107,10 +107,10 @@ def unmoved(cts, *operands, devices, srcs, copy_semantics):
 
 
 transpose_rules[device_put_p] = unmoved
-deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct)[0])
+deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct))
 deftranspose(
     lax.reduce_precision_p,
-    lambda ct, x, **bits: lax.reduce_precision_p.bind(ct, **bits)[0],
+    lambda ct, x, **bits: lax.reduce_precision_p.bind(ct, **bits),
 )
 deftranspose_elementwise(lax.conj_p, lambda ct, z: lax.conj(ct))
 deftranspose_elementwise(
@@ -127,28 +127,28 @@ deftranspose_elementwise(
 def unpermute(ct, x, axis_name, perm):
     """Transpose an exchange: send everything back to where it came from."""
     back = tuple((destination, source) for source, destination in perm)
-    return lax.ppermute_p.bind(ct, axis_name=axis_name, perm=back)[0]
+    return lax.ppermute_p.bind(ct, axis_name=axis_name, perm=back)
 
 
 def ungather(ct, x, all_gather_dimension, **params):
     """Transpose a gathering: sum what all examples have for this one."""
     place = all_gather_dimension
-    return lax.reduce_scatter_p.bind(ct, scatter_dimension=place, **params)[0]
+    return lax.reduce_scatter_p.bind(ct, scatter_dimension=place, **params)
 
 
 def unscatter(ct, x, scatter_dimension, **params):
     """Transpose a scattered sum: every example gets the cotangents of all parts."""
     place = scatter_dimension
-    return lax.all_gather_p.bind(ct, all_gather_dimension=place, **params)[0]
+    return lax.all_gather_p.bind(ct, all_gather_dimension=place, **params)
 
 
 def unexchange(ct, x, split_axis, concat_axis, **params):
     """Transpose an exchange of parts: split where they were joined, and back."""
     places = {"split_axis": concat_axis, "concat_axis": split_axis}
-    return lax.all_to_all_p.bind(ct, **places, **params)[0]
+    return lax.all_to_all_p.bind(ct, **places, **params)
 
 
-deftranspose(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0])
+deftranspose(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params))
 psum_transpose = transpose_rules[lax.psum_p]
 deftranspose(lax.ppermute_p, unpermute)
 deftranspose(lax.all_gather_p, ungather)

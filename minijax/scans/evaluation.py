@@ -163,7 +163,7 @@ def one_per_step(primitive, axis, args, dims, params):
 
     def step(*flat):
         shared, rows = split_list_by_sizes(flat, len(consts))
-        return primitive.bind(*merge_lists(is_mapped, shared, rows), **params)
+        return primitive.bind_all(*merge_lists(is_mapped, shared, rows), **params)
 
     avals = [typeof(x) for x in consts] + [unstacked_aval(typeof(x)) for x in examples]
     how = {"length": axis.size, "reverse": False, "unroll": 1}

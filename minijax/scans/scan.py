@@ -51,6 +51,7 @@ from minijax.scans.step import (
 # scan: a loop with a known number of steps, as a primitive.
 
 scan_p = Primitive("scan")
+scan_p.multiple_results = True
 
 
 def unstacked_aval(aval):

@@ -417,7 +417,7 @@ def insert_pvary(x, names):
     if not more:
         return x
     ordered = [name for name in checked_axis_names(current_trace()) if name in more]
-    return pvary_p.bind(x, axes=tuple(ordered))[0] if ordered else x
+    return pvary_p.bind(x, axes=tuple(ordered)) if ordered else x
 
 
 def _pvary_shape(x, axes):
@@ -430,7 +430,7 @@ manual_axes_primitives.add(pvary_p)
 impl_rules[pvary_p] = lambda x, axes: [x]
 jvp_rules[pvary_p] = linear_jvp(pvary_p)
 vmap_rules[pvary_p] = lambda axis, args, dims, axes: (
-    pvary_p.bind(*args, axes=axes),
+    pvary_p.bind_all(*args, axes=axes),
     list(dims),
 )
 python_rules[pvary_p] = write_evaluation
@@ -557,7 +557,7 @@ def _fitted(x, like):
         return x
     if extra := mine.varying - kind.varying:
         order = [n for n in checked_axis_names(current_trace()) if n in extra]
-        x = psum_p.bind(x, axis_name=tuple(order))[0] if order else x
+        x = psum_p.bind(x, axis_name=tuple(order)) if order else x
     return insert_pvary(x, kind.varying)
 
 

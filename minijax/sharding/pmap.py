@@ -288,6 +288,7 @@ def _collectives(jaxpr):
 # Rules of shard_map: its types, batching, dead code, cost, transpose and split.
 
 shard_map_p: Primitive = Primitive("shard_map")
+shard_map_p.multiple_results = True
 higher_order_primitives.add(shard_map_p)
 
 
@@ -405,7 +406,7 @@ def _shared(back, specs, params):
         outs = jaxpr_as_fun(back)(*flat)
         names = [_unmentioned(spec, params) for spec in specs]
         pairs = zip(outs, names)
-        return [psum_p.bind(x, axis_name=n)[0] if n else x for x, n in pairs]
+        return [psum_p.bind(x, axis_name=n) if n else x for x, n in pairs]
 
     return trace_flat_fun(program, back.in_avals)
 

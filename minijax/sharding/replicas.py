@@ -240,14 +240,14 @@ exchanges(ppermute_p, collective_permute_blocks)
 
 def _unvary(cts, x, axes):
     more = tuple([name for name in axes if name not in x.aval.manual_axis_type.varying])
-    return psum_p.bind(cts[0], axis_name=more) if more else [cts[0]]
+    return psum_p.bind_all(cts[0], axis_name=more) if more else [cts[0]]
 
 
 def _unsum(cts, x, axis_name, **groups):
     """A sum that made a value the same on all devices: its cotangent varies again."""
     if x.aval.manual_axis_type.varying.issuperset(axis_name):
         return [insert_pvary(cts[0], axis_name)]
-    return psum_p.bind(cts[0], axis_name=axis_name, **groups)
+    return psum_p.bind_all(cts[0], axis_name=axis_name, **groups)
 
 
 transpose_rules[pvary_p] = _unvary

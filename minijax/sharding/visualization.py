@@ -63,6 +63,7 @@ debug_functions["visualize_sharding"] = visualize_sharding
 
 
 inspect_sharding_p = Primitive("inspect_sharding")
+inspect_sharding_p.multiple_results = True
 
 
 def _inspect(x, callback):

@@ -68,6 +68,7 @@ def _sorted(xp, *operands, dimension, is_stable, num_keys):
 
 
 sort_p = Primitive("sort")
+sort_p.multiple_results = True
 def_shape_and_impl(sort_p, _sort_shape, _sorted)
 
 
@@ -153,9 +154,9 @@ def partial_eval_sort(trace, primitive, args, in_unknown, params):
         return default_partial_eval(trace, primitive, args, in_unknown, params)
     known, later = partition_list(in_unknown, args)
     with set_current_trace(trace.parent):
-        known = primitive.bind(*known, **params)
+        known = primitive.bind_all(*known, **params)
     with set_current_trace(trace.tape):
-        later = primitive.bind(*args[:count], *later, **params)
+        later = primitive.bind_all(*args[:count], *later, **params)
     return merge_lists(in_unknown, known, later[count:])
 
 
@@ -227,7 +228,7 @@ def total_order_bits(x):
     if dtype.kind == "u":
         return x
     word = np.dtype(f"uint{8 * dtype.itemsize}")
-    [bits] = lax.bitcast_convert_type_p.bind(x, new_dtype=word)
+    bits = lax.bitcast_convert_type_p.bind(x, new_dtype=word)
     top = lax.full_like(bits, 1 << (8 * dtype.itemsize - 1))
     if dtype.kind == "i":
         return lax.bitwise_xor(bits, top)

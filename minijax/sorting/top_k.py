@@ -51,7 +51,7 @@ def descending_words(x):
 
 def places_along(x, axis):
     """Return the places of elements along an axis."""
-    return lax.iota_p.bind(dtype=PLACE, shape=typeof(x).shape, dimension=axis)[0]
+    return lax.iota_p.bind(dtype=PLACE, shape=typeof(x).shape, dimension=axis)
 
 
 def largest(x, k, axis):
@@ -113,6 +113,7 @@ def _top_k_shape(x, k, axis):
 
 
 top_k_p = Primitive("top_k")
+top_k_p.multiple_results = True
 shape_rules[top_k_p] = _top_k_shape
 
 
@@ -215,6 +216,7 @@ def _approximate_batch(_, args, dims, reduction_dimension, **params):
 
 
 approx_top_k_p = Primitive("approx_top_k")
+approx_top_k_p.multiple_results = True
 shape_rules[approx_top_k_p] = _approximate_shape
 made_of(approx_top_k_p, _approximate)
 jvp_rules[approx_top_k_p] = _approximate_jvp

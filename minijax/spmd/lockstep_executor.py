@@ -335,7 +335,7 @@ def run_partitioned(primitive, args, params, avals, placement):
     given = [struct_of(x.aval) for x in arrays]
 
     def write():
-        return make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*given)
+        return make_jaxpr(lambda *xs: primitive.bind_all(*xs, **params))(*given)
 
     try:
         kinds = tuple([x.aval for x in arrays])

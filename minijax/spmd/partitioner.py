@@ -92,13 +92,13 @@ def _own_slice(value, axis, name):
     shape[axis] //= lax.axis_size(name)
     starts = [np.int32(0)] * len(shape)
     starts[axis] = lax.axis_index(name) * shape[axis]
-    return lax.dynamic_slice_p.bind(value, *starts, slice_sizes=tuple(shape))[0]
+    return lax.dynamic_slice_p.bind(value, *starts, slice_sizes=tuple(shape))
 
 
 def replicate_fallback(primitive, *shards, **params):
     """Compute with whole operands, on each device the same: always right."""
     whole = [reshard_value(shard, ((),) * len(shard.spec)) for shard in shards]
-    return [uncut(y) for y in primitive.bind(*whole, **params)]
+    return [uncut(y) for y in primitive.bind_all(*whole, **params)]
 
 
 def uncut(value):
@@ -123,7 +123,7 @@ def elementwise_sharding_rule(primitive, *shards, **params):
         )
         for shard, shape in zip(shards, shapes)
     ]
-    return [ShardedValue(y, spec) for y in primitive.bind(*operands, **params)]
+    return [ShardedValue(y, spec) for y in primitive.bind_all(*operands, **params)]
 
 
 def global_shape(shard):
@@ -159,7 +159,7 @@ def reduce_shard(primitive, shard, axes, **params):
         if collective
         else reshard_value(shard, drop_sharding(shard.spec, axes))
     )
-    [result] = primitive.bind(value, axes=axes, **params)
+    result = primitive.bind(value, axes=axes, **params)
     return [
         ShardedValue(
             collective(result, names) if collective and names else result, rest
@@ -190,7 +190,7 @@ def multiply_shards(primitive, left, right, dimension_numbers, **params):
         reshard_value(shard, tuple([places[i] for i in range(len(shard.spec))]))
         for shard, places in ((left, places_l), (right, places_r))
     ]
-    [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
+    y = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     names = tuple([name for cut in late[: len(sums_l)] for name in cut])
     spec = cuts[: len(batch_l) + len(free_l)] + late[len(sums_l) :]
     return [ShardedValue(lax.psum(y, names) if names else y, spec)]
@@ -204,7 +204,7 @@ def _sizes(names):
 
 
 def _transpose(primitive, shard, permutation):
-    [y] = primitive.bind(shard.value, permutation=permutation)
+    y = primitive.bind(shard.value, permutation=permutation)
     return [ShardedValue(y, tuple([shard.spec[i] for i in permutation]))]
 
 
@@ -216,7 +216,7 @@ def _broadcast(primitive, shard, shape, broadcast_dimensions):
             local[axis] //= _sizes(shard.spec[i])
     wanted = tuple([spec[axis] for axis in broadcast_dimensions])
     value = reshard_value(shard, wanted)
-    [y] = primitive.bind(
+    y = primitive.bind(
         value, shape=tuple(local), broadcast_dimensions=broadcast_dimensions
     )
     return [ShardedValue(y, tuple(spec))]
@@ -227,7 +227,7 @@ def _squeeze(primitive, shard, dimensions):
     kept = [cut for i, cut in enumerate(shard.spec) if i not in dimensions]
     return [
         ShardedValue(y, tuple(kept))
-        for y in primitive.bind(value, dimensions=dimensions)
+        for y in primitive.bind_all(value, dimensions=dimensions)
     ]
 
 
@@ -241,7 +241,7 @@ def _slice(primitive, shard, start_indices, limit_indices, strides, **params):
             limits[i] = size
     params |= {"start_indices": start_indices, "strides": strides}
     spec = drop_sharding(shard.spec, partly)
-    [y] = primitive.bind(
+    y = primitive.bind(
         reshard_value(shard, spec), limit_indices=tuple(limits), **params
     )
     return [ShardedValue(y, spec)]
@@ -262,8 +262,8 @@ def replicate_dims_rule(axes_of):
         )
         whole = drop_sharding(spec, axes_of(**params))
         operands = [reshard_value(shard, whole[: len(shard.spec)]) for shard in shards]
-        results = [ShardedValue(y, whole) for y in primitive.bind(*operands, **params)]
-        return [_reshard_to(result, spec) for result in results]
+        results = primitive.bind_all(*operands, **params)
+        return [_reshard_to(ShardedValue(y, whole), spec) for y in results]
 
     return rule
 
@@ -353,7 +353,7 @@ def _reshape(primitive, shard, new_sizes):
     wanted = tuple([before.get(i, ()) for i in range(len(shape))])
     spec = tuple([after.get(j, ()) for j in range(len(new_sizes))])
     local = tuple([size // _sizes(cut) for size, cut in zip(new_sizes, spec)])
-    [y] = primitive.bind(reshard_value(shard, wanted), new_sizes=local)
+    y = primitive.bind(reshard_value(shard, wanted), new_sizes=local)
     return [ShardedValue(y, spec)]
 
 
@@ -420,7 +420,7 @@ def bind_sharding_constraint(x, sharding):
     return sharding_constraint_p.bind(
         x, sharding=sharding, layout=None, context_mesh=get_mesh(),
         unconstrained_dims=frozenset(),
-    )[0]  # fmt: skip
+    )  # fmt: skip
 
 
 def _constrained_shape(x, sharding, **params):

@@ -200,7 +200,7 @@ def _batched(axis, args, dims, sharding, **params):
         if dim < len(parts):
             parts.insert(dim, None)
         sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
-    return sharding_constraint_p.bind(x, sharding=sharding, **params), dims
+    return sharding_constraint_p.bind_all(x, sharding=sharding, **params), dims
 
 
 impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
@@ -209,7 +209,7 @@ impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
 jvp_rules[sharding_constraint_p] = linear_jvp(sharding_constraint_p)
 deftranspose(
     sharding_constraint_p,
-    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
+    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params),
 )
 vmap_rules[sharding_constraint_p] = _batched
 python_rules[sharding_constraint_p] = lambda emitter, eqn, operands, results: (

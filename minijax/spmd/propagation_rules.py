@@ -64,7 +64,7 @@ def convolve_shards(primitive, left, right, dimension_numbers, **params):
             (right, {into: cuts[1], out: cuts[2]}),
         )
     ]
-    [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
+    y = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     places = {rows: cuts[0], columns: cuts[2]}
     spec = tuple([places.get(i, ()) for i in range(len(left.spec))])
     return [ShardedValue(lax.psum(y, cuts[1]) if cuts[1] else y, spec)]
@@ -140,7 +140,7 @@ def gather_shards(
     theirs = *[cuts[place] for place in counting], ()
     params |= {"slice_sizes": _window(slice_sizes, mine, wide)}
     operands = reshard_value(operand, mine), reshard_value(indices, theirs)
-    [y] = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
+    y = primitive.bind(*operands, dimension_numbers=dimension_numbers, **params)
     return [ShardedValue(y, cuts)]
 
 
@@ -168,7 +168,7 @@ def scatter_shards(primitive, operand, indices, updates, dimension_numbers, **pa
         reshard_value(indices, theirs),
         reshard_value(updates, entering),
     )
-    [y] = primitive.bind(*parts, dimension_numbers=dimension_numbers, **params)
+    y = primitive.bind(*parts, dimension_numbers=dimension_numbers, **params)
     return [_reshard_to(ShardedValue(y, cuts), operand.spec)]
 
 
@@ -194,7 +194,7 @@ def slice_shards(primitive, operand, *starts, slice_sizes):
     spec = tuple([cut if size == whole else () for cut, size, whole in pairs])
     own = _own_sizes(slice_sizes, spec)
     values = [reshard_value(operand, spec), *[reshard_value(x, ()) for x in starts]]
-    [y] = primitive.bind(*values, slice_sizes=own)
+    y = primitive.bind(*values, slice_sizes=own)
     return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
@@ -204,7 +204,7 @@ def update_shards(primitive, operand, update, *starts):
     theirs = {i: cut for i, (cut, whole, size) in enumerate(rows) if size == whole}
     spec = _as_operand(operand.spec, theirs)
     values = [reshard_value(x, spec) for x in (operand, update)]
-    [y] = primitive.bind(*values, *[reshard_value(x, ()) for x in starts])
+    y = primitive.bind(*values, *[reshard_value(x, ()) for x in starts])
     return [_reshard_to(ShardedValue(y, spec), operand.spec)]
 
 
@@ -298,7 +298,7 @@ def scan_shards(primitive, *shards, jaxpr, num_consts, num_carry, **params):
     specs = [*consts, *carry, *[((), *spec) for spec in rows]]
     operands = [reshard_value(*pair) for pair in zip(shards, specs)]
     sizes = {"num_consts": num_consts, "num_carry": num_carry}
-    found = primitive.bind(*operands, jaxpr=step, **sizes, **params)
+    found = primitive.bind_all(*operands, jaxpr=step, **sizes, **params)
     ends = [*carry, *[((), *spec) for spec in wanted[num_carry:]]]
     return [ShardedValue(*pair) for pair in zip(found, ends)]
 
@@ -319,7 +319,7 @@ def while_shards(
         "cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts,
     }  # fmt: skip
     pairs = zip(shards, [*tests, *consts, *carry])
-    found = primitive.bind(*[reshard_value(*pair) for pair in pairs], **params)
+    found = primitive.bind_all(*[reshard_value(*pair) for pair in pairs], **params)
     ends = zip(map(ShardedValue, found, carry), settled)
     return [_reshard_to(*pair) for pair in ends]
 
@@ -333,7 +333,7 @@ def cond_shards(primitive, index, *operands, branches):
         wanted = either(wanted, others)
     chosen = tuple([partition_body(branch, specs, wanted)[0] for branch in branches])
     values = [x.value for x in operands]
-    found = primitive.bind(reshard_value(index, ()), *values, branches=chosen)
+    found = primitive.bind_all(reshard_value(index, ()), *values, branches=chosen)
     return [ShardedValue(*pair) for pair in zip(found, wanted)]
 
 
@@ -353,7 +353,7 @@ def evaluate_global(closed, args):
     for eqn in closed.eqns:
         xs = [read(x) for x in eqn.invars]
         params = {x: map_inner_jaxprs(y, unchecked) for x, y in eqn.params.items()}
-        ys = xs if eqn.primitive is pvary_p else eqn.primitive.bind(*xs, **params)
+        ys = xs if eqn.primitive is pvary_p else eqn.primitive.bind_all(*xs, **params)
         known.update(zip(eqn.outvars, ys))
     return [read(x) for x in closed.outvars]
 

@@ -85,6 +85,7 @@ from minijax.typing import ArrayLike
 # Values that count as used in a program, and numbers that count as its own.
 
 dce_sink_p: Primitive = Primitive("dce_sink")
+dce_sink_p.multiple_results = True
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:

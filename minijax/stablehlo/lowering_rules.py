@@ -439,12 +439,12 @@ def _in_parts(x, fft_type, fft_lengths):
     turned = [*axes[:batch], *axes[-MOST_AXES:], *axes[batch:-MOST_AXES]]
 
     def along_last(x):
-        return fft_p.bind(x, fft_type=fft_type, fft_lengths=last)[0]
+        return fft_p.bind(x, fft_type=fft_type, fft_lengths=last)
 
     def along_front(x):
         kind = FftType.IFFT if "I" in FftType(fft_type).name else FftType.FFT
         x = lax.transpose(x, turned)
-        [x] = fft_p.bind(x, fft_type=kind, fft_lengths=front)
+        x = fft_p.bind(x, fft_type=kind, fft_lengths=front)
         return lax.transpose(x, np.argsort(turned).tolist())
 
     if fft_type == FftType.IRFFT:  # the real axis is the last one to be transformed

@@ -156,7 +156,7 @@ def conv_general_dilated(
     padding = _pads(avals, numbers, strides, padding, dilations)
     if preferred_element_type is not None:
         preferred_element_type = canonicalize_dtype(preferred_element_type)
-    [result] = conv_general_dilated_p.bind(
+    return conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
@@ -170,7 +170,6 @@ def conv_general_dilated(
         preferred_element_type=preferred_element_type,
         out_sharding=None,
     )
-    return result
 
 
 def _pads(avals, numbers, strides, padding, dilations):
@@ -217,11 +216,11 @@ def _precisions(precision):
 
 
 def _by_lhs(x_dot, z, lhs, rhs, **params):
-    return conv_general_dilated_p.bind(x_dot, rhs, **params)[0]
+    return conv_general_dilated_p.bind(x_dot, rhs, **params)
 
 
 def _by_rhs(w_dot, z, lhs, rhs, **params):
-    return conv_general_dilated_p.bind(lhs, w_dot, **params)[0]
+    return conv_general_dilated_p.bind(lhs, w_dot, **params)
 
 
 jvp_rules[conv_general_dilated_p] = partial_derivatives_rule(
@@ -268,7 +267,7 @@ def bind_like(params, lhs, rhs, **changed):
     """Bind a convolution with some parameters changed, on operands of one dtype."""
     if (dtype := params["preferred_element_type"]) is not None:
         lhs, rhs = astype(lhs, dtype), astype(rhs, dtype)
-    return conv_general_dilated_p.bind(lhs, rhs, **{**params, **changed})[0]
+    return conv_general_dilated_p.bind(lhs, rhs, **{**params, **changed})
 
 
 deftranspose(conv_general_dilated_p, transpose_lhs, transpose_rhs, bilinear=True)
@@ -295,7 +294,7 @@ def batch_convolution(axis, args, dims, **params):
         lhs = reshape_axis_into(lhs, lhs_dim, lhs_spec[kind == kinds[0]])
         rhs, place = reshape_axis_into(rhs, rhs_dim, rhs_spec[0]), out_spec[1]
         params, groups = {**params, kind: params[kind] * axis.size}, 1
-    [out] = conv_general_dilated_p.bind(lhs, rhs, **params)
+    out = conv_general_dilated_p.bind(lhs, rhs, **params)
     if rhs_dim is None or groups == 1:
         return [reshape_axis_out_of(out, place, axis.size)], [place]
     out = reshape_axis_out_of(

@@ -56,6 +56,7 @@ from minijax.windows.geometry import (
 # Folds of windows: sums, extremes, and programs of two numbers.
 
 reduce_window_p = Primitive("reduce_window")
+reduce_window_p.multiple_results = True
 reduce_window_sum_p = Primitive("reduce_window_sum")
 reduce_window_max_p = Primitive("reduce_window_max")
 reduce_window_min_p = Primitive("reduce_window_min")
@@ -330,7 +331,7 @@ def reduce_window(
     params = window_params(Window(sizes, strides, pads, base, gaps))
     known = _known_fold(computation, avals, inits)
     if known:
-        return tree_unflatten(tree, known.bind(operands[0], **params))
+        return tree_unflatten(tree, known.bind_all(operands[0], **params))
     jaxpr, consts = _program_of(computation, tree, avals)
     results = reduce_window_p.bind(
         *operands, *inits, jaxpr=jaxpr, consts=tuple(consts), **params
@@ -417,7 +418,7 @@ def select_in_windows(operand, others, sliding, select_prim, padded):
     worst = (min_of_dtype if select_prim is lax.ge_p else max_of_dtype)(dtype)
 
     def winner(xs, ys):
-        [stays] = select_prim.bind(xs[0], ys[0])
+        stays = select_prim.bind(xs[0], ys[0])
         return [lax.select(stays, x, y) for x, y in zip(xs, ys)]
 
     inits = [np.asarray(worst, dtype)[()], *padded]
@@ -516,16 +517,16 @@ def _sum_transpose(ct, x, **params):
         padding=((0, 0),) * len(shape),
         base_dilation=ones,
     )
-    return reduce_window_sum_p.bind(ct, **window_params(back))[0]
+    return reduce_window_sum_p.bind(ct, **window_params(back))
 
 
 deftranspose(reduce_window_sum_p, _sum_transpose)
 
 
 def _extreme_jvp(primitive, select_prim, primals, tangents, **params):
-    results = primitive.bind(*primals, **params)
+    results = primitive.bind_all(*primals, **params)
     how = {"select_prim": select_prim, **params}
-    return results, select_and_gather_add_p.bind(tangents[0], *primals, **how)
+    return results, select_and_gather_add_p.bind_all(tangents[0], *primals, **how)
 
 
 for _primitive, _select in (
@@ -553,10 +554,10 @@ transpose_rules.reasons[reduce_window_p] = (
 
 def _selecting_jvp(primitive, primals, tangents, **params):
     """Carry on the tangent of the first operand; places do not move."""
-    results = primitive.bind(*primals, **params)
+    results = primitive.bind_all(*primals, **params)
     if tangents[0] is None:
         return results, [None]
-    return results, primitive.bind(tangents[0], primals[1], **params)
+    return results, primitive.bind_all(tangents[0], primals[1], **params)
 
 
 def _gather_back(ct, tangents, operand, **params):
@@ -564,14 +565,12 @@ def _gather_back(ct, tangents, operand, **params):
     if max(*sliding.base_dilation, *sliding.window_dilation, 1) > 1:
         return impl_rules[select_and_scatter_add_p](ct, operand, **params)[0]
     params = {k: v for k, v in params.items() if "dilation" not in k}
-    return select_and_scatter_add_p.bind(ct, operand, **params)[0]
+    return select_and_scatter_add_p.bind(ct, operand, **params)
 
 
 def _scatter_back(ct, source, operand, select_prim, **params):
     params = window_params(pooling_window(**params))
-    return select_and_gather_add_p.bind(ct, operand, select_prim=select_prim, **params)[
-        0
-    ]
+    return select_and_gather_add_p.bind(ct, operand, select_prim=select_prim, **params)
 
 
 for _primitive, _back in (
@@ -587,7 +586,7 @@ def window_batch(primitive):
 
     def rule(axis, args, dims, **params):
         args = [batch_dim_to_front(x, dim, axis.size) for x, dim in zip(args, dims)]
-        return primitive.bind(*args, **_one_in_front(params)), [0]
+        return primitive.bind_all(*args, **_one_in_front(params)), [0]
 
     return rule
 

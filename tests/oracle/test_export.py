@@ -34,7 +34,7 @@ def test_equations(primitive):
     """Two of the equations with which the other batteries use a primitive."""
     for types, params in SAMPLES[primitive][:2]:
         xs = operands(primitive, types)
-        compare(make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs), xs)  # noqa: B023
+        compare(make_jaxpr(lambda *xs: primitive.bind_all(*xs, **params))(*xs), xs)  # noqa: B023
 
 
 def test_every_rule_is_met():

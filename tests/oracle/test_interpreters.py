@@ -1,5 +1,9 @@
 """Modules of `jax.interpreters`, and what else packages on top of JAX ask for."""
 
+import contextlib
+import pkgutil
+import re
+import sys
 from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
@@ -10,7 +14,6 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import minijax  # noqa: E402
-from minijax.extend.core import Primitive  # noqa: E402
 
 F32 = np.dtype("float32")
 
@@ -207,13 +210,43 @@ def test_primitives_with_several_results_are_known():
         ours, theirs = getattr(OURS, place), getattr(THEIRS, place)
         names = [name for name in dir(ours) if name.endswith("_p")]
         names = [name for name in names if hasattr(theirs, name)]
-        flags = {
-            name: Primitive.around(getattr(ours, name)).multiple_results
-            for name in names
-        }
+        flags = {name: getattr(ours, name).multiple_results for name in names}
         assert flags == {name: getattr(theirs, name).multiple_results for name in names}
         calls = {name: getattr(ours, name).call_primitive for name in names}
         assert calls == {name: getattr(theirs, name).call_primitive for name in names}
+
+
+def flags_of_all(root, kind):
+    """Return by name whether the primitives of a package have several results."""
+    for module in pkgutil.walk_packages(import_module(root).__path__, root + "."):
+        if not re.search(r"_test|test_|mosaic|pallas|tpu|tools|__main__", module.name):
+            with contextlib.suppress(ImportError):
+                import_module(module.name)
+    modules = [sys.modules[n] for n in [*sys.modules] if n.startswith(root + ".")]
+    values = [value for module in modules for value in vars(module).values()]
+    return {p.name: p.multiple_results for p in values if issubclass(type(p), kind)}
+
+
+def test_each_primitive_says_how_many_results_it_has():
+    ours = flags_of_all("minijax", minijax.core.Primitive)
+    theirs = flags_of_all("jax._src", jax.extend.core.Primitive)
+    shared = ours.keys() & theirs.keys()
+    assert len(shared) > 160
+    assert {n: ours[n] for n in shared} == {n: theirs[n] for n in shared}
+
+
+def test_bind_returns_what_the_flag_says():
+    def run(j):
+        lax, x = j.lax, j.np.array([3.0, 1.0])
+        total = lax.add_p.bind(x, x)
+        both = lax.sort_p.bind(x, dimension=0, is_stable=True, num_keys=1)
+        staged = j.jax.jit(lambda x: lax.mul_p.bind(lax.neg_p.bind(x), x))(x)
+        assert isinstance(lax.add_p, j.xc.Primitive) and isinstance(both, list)
+        aval = lax.neg_p.abstract_eval(j.core.ShapedArray((2,), F32))
+        assert (aval.shape, aval.dtype) == ((2,), F32)
+        return total, both, staged, lax.add_p.impl(x, x)
+
+    agree(run)
 
 
 def test_rules_are_read():

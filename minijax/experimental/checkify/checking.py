@@ -227,6 +227,7 @@ init_error = Error({}, {})
 
 
 check_p = Primitive("check")
+check_p.multiple_results = True
 CHECK_STAGED = (
     "Cannot abstractly evaluate a checkify.check which was not functionalized. This "
     "probably means you tried to stage (jit/scan/pmap/...) a `check` without "
@@ -417,7 +418,7 @@ def plainly(checks, eqn, *operands):
                 f"checkify does not look inside of '{eqn.primitive}', and there is "
                 "something to check. Checkify the function that it calls."
             )
-    return eqn.primitive.bind(*operands, **eqn.params)
+    return eqn.primitive.bind_all(*operands, **eqn.params)
 
 
 def _closed(jaxpr):
@@ -502,7 +503,7 @@ PROGRAM_RULES[check_p] = _discharge
 def _checked_call(checks, eqn, *operands):
     inner = checkify_jaxpr(eqn.params["jaxpr"], checks.wanted)
     params = with_single_device(eqn.params) | {"jaxpr": inner.program}
-    error, outs = inner.split(eqn.primitive.bind(*operands, **params))
+    error, outs = inner.split(eqn.primitive.bind_all(*operands, **params))
     checks.take(error)
     return outs
 
@@ -559,7 +560,7 @@ def _own_rules(checks, eqn, *operands):
     params = eqn.params | {"call_jaxpr": inner.program}
     for name in WRAPPED.keys() & params.keys():
         params[name] = WRAPPED[name](params[name], kinds)
-    error, outs = inner.split(eqn.primitive.bind(*operands, **params))
+    error, outs = inner.split(eqn.primitive.bind_all(*operands, **params))
     checks.take(error)
     return outs
 
@@ -698,7 +699,7 @@ def look_for_nan(checks, eqn, outs):
 
 
 def _checked_number(checks, eqn, *operands):
-    return look_for_nan(checks, eqn, eqn.primitive.bind(*operands, **eqn.params))
+    return look_for_nan(checks, eqn, eqn.primitive.bind_all(*operands, **eqn.params))
 
 
 def _checked_quotient(checks, eqn, x, y):
@@ -749,21 +750,21 @@ def _checked_slice(checks, eqn, operand, *starts, slice_sizes):
     starts = jnp.stack(starts) if starts else jnp.zeros(0, np.int32)
     axes = range(len(slice_sizes))
     look_at_places(checks, eqn, operand, starts, np.array(slice_sizes, int), axes)
-    return eqn.primitive.bind(operand, *starts, slice_sizes=slice_sizes)
+    return eqn.primitive.bind_all(operand, *starts, slice_sizes=slice_sizes)
 
 
 def _checked_update(checks, eqn, operand, update, *starts):
     sizes = np.array(typeof(update).shape, int)
     given = jnp.stack(starts) if starts else jnp.zeros(0, np.int32)
     look_at_places(checks, eqn, operand, given, sizes, range(len(starts)))
-    return eqn.primitive.bind(operand, update, *starts)
+    return eqn.primitive.bind_all(operand, update, *starts)
 
 
 def _checked_gather(checks, eqn, operand, indices, **params):
     axes = params["dimension_numbers"].start_index_map
     sizes = np.array([params["slice_sizes"][axis] for axis in axes], int)
     look_at_places(checks, eqn, operand, indices, sizes, axes)
-    return eqn.primitive.bind(operand, indices, **params)
+    return eqn.primitive.bind_all(operand, indices, **params)
 
 
 def _checked_scatter(checks, eqn, operand, indices, updates, **params):
@@ -772,7 +773,7 @@ def _checked_scatter(checks, eqn, operand, indices, updates, **params):
     windows = WindowDims(*numbers).sizes(typeof(operand).ndim, typeof(updates).shape)
     sizes = np.array([windows[axis] for axis in axes], int)
     look_at_places(checks, eqn, operand, indices, sizes, axes)
-    outs = eqn.primitive.bind(operand, indices, updates, **params)
+    outs = eqn.primitive.bind_all(operand, indices, updates, **params)
     return look_for_nan(checks, eqn, outs) if OOBError in checks.wanted else outs
 
 

@@ -5,6 +5,7 @@ from minijax.compat.core import Effect as Effect
 from minijax.compat.core import Effects as Effects
 from minijax.compat.core import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from minijax.compat.core import Primitive as Primitive
+from minijax.compat.core import RuleView as RuleView
 from minijax.compat.core import TraceTag as TraceTag
 from minijax.compat.core import array_types as array_types
 from minijax.compat.core import concrete_or_error as concrete_or_error

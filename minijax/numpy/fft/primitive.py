@@ -117,7 +117,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         values = lax.convert_element_type(values, complex_of(typeof(values).dtype))
     if not lengths:
         return values
-    return fft_p.bind(values, fft_type=kind, fft_lengths=lengths)[0]
+    return fft_p.bind(values, fft_type=kind, fft_lengths=lengths)
 
 
 def _kind(fft_type):
@@ -146,7 +146,7 @@ jvp_rules[fft_p] = linear_jvp(fft_p)
 
 
 def _fft_batched(axis, args, dims, **params):
-    return fft_p.bind(move_one_axis(args[0], dims[0], 0), **params), [0]
+    return fft_p.bind_all(move_one_axis(args[0], dims[0], 0), **params), [0]
 
 
 vmap_rules[fft_p] = _fft_batched

@@ -1,0 +1,57 @@
+"""Evaluation and types of a primitive, set and asked for as in JAX.
+
+Reference: ``jax.extend.core.Primitive``.
+"""
+
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
+
+from minijax.arrays.array import as_array_impl, shape_rules
+from minijax.core import impl_rules, primitive_methods
+
+
+def results_as_jax(primitive, results):
+    """Return the list of results, or the only one where JAX has no list around it."""
+    return results if primitive.multiple_results else results[0]
+
+
+def results_as_list(primitive, result):
+    """Return the list of results, for what a rule of a user returns."""
+    if primitive.multiple_results or isinstance(result, list):
+        return list(result)
+    return [result]
+
+
+def _def_impl(self, impl):
+    """Set the evaluation: a function from arrays to an array, or to a list."""
+
+    def rule(*args, **params):
+        return list(map(as_array_impl, results_as_list(self, impl(*args, **params))))
+
+    impl_rules[self] = rule
+    return impl
+
+
+def _def_abstract_eval(self, shape):
+    """Set the shape rule: a function from `ShapedArray` to such, or to a list."""
+
+    def rule(*avals, **params):
+        return results_as_list(self, shape(*avals, **params))
+
+    shape_rules[self] = rule
+    return shape
+
+
+def _impl(self, *args, **params):
+    """Return what the evaluation returns, now, whatever trace is current."""
+    return results_as_jax(self, impl_rules[self](*args, **params))
+
+
+def _abstract_eval(self, *avals, **params):
+    """Return the types of the results for those of the operands."""
+    return results_as_jax(self, shape_rules[self](*avals, **params))
+
+
+primitive_methods["def_impl"] = _def_impl
+primitive_methods["def_abstract_eval"] = _def_abstract_eval
+primitive_methods["impl"], primitive_methods["abstract_eval"] = _impl, _abstract_eval
