@@ -143,6 +143,7 @@ def drawings():
     yield "line empty", figures.number_line({})
     points = {"2": 2.0, "2.00001": 2.00001, "2.0002": 2.0002, "5": 5.0}
     yield "line", figures.number_line(points, 0, 5)
+    yield "stretch", figures.stretch(lambda x: x**3, [1.99999, 2.0, 2.00001], 2e-4)
     yield "lattice empty", figures.lattice({})
     order = {
         "bottom": ["left", "right*"],

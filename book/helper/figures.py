@@ -5,6 +5,7 @@ chapter's own classes as well as the package's. The results show themselves in a
 notebook and carry a text alternative, `.alt`.
 """
 
+from .arrays import arrays
 from .butterflies import butterfly
 from .caches import keys, visits
 from .carries import carry
@@ -27,6 +28,8 @@ from .records import recorded
 from .reels import reel
 from .sectors import sectors
 from .stages import stages
+from .stretches import stretch
+from .storeys import storeys
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -39,6 +42,7 @@ __all__ = [
     "FLOORS",
     "Block",
     "Floor",
+    "arrays",
     "bars",
     "blocks",
     "butterfly",
@@ -66,6 +70,8 @@ __all__ = [
     "stack",
     "stages",
     "standing",
+    "stretch",
+    "storeys",
     "strides",
     "table",
     "tiling",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from book.tools import folds, links, page
 from book.tools.source import Cell, Chapter, read_chapters
 
-WORDS = range(2800, 5201)
+WORDS = range(1800, 5201)
 EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
 UNUSED = {"25_matmul": 1, "37_machines": 4}  # to be mended; it shrinks
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}

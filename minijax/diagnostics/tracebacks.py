@@ -8,8 +8,10 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 
 # Made from chapters/08_errors.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/08_errors_rest.md: filter_error (2900b463).
+# Amended in chapters/08_errors_rest.md: is_internal_file, user_line (dc0788e4).
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
-#   API_BOUNDARY_CODE (3c1b07cb).
+#   asked_arrays (9033e5b3).
 # Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
 # Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (e130753d).
 
@@ -73,6 +75,9 @@ class Readers(dict):
 source_line_readers: "Readers" = Readers()
 
 
+source_line_readers.add(eval_jaxpr)
+
+
 def is_internal_file(file_name):
     """Return whether code is in the package, or made by it, or about to be in it."""
     return source_line_readers[file_name] is not None
@@ -83,9 +88,6 @@ def user_frame_of(frame):
     while frame is not None and is_internal_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
-
-
-source_line_readers.add(eval_jaxpr)
 
 
 def user_line(to_keep=False):
@@ -198,7 +200,41 @@ def fold(error, mode):
         error.add_note(FOLDED)
 
 
-error_presenters.append(filter_error)
+# Where an error was raised, and what our function had been given there: diagnostics.
+
+ARRAY_TYPES = (Array, np.ndarray, np.generic)
+
+
+class Scene:
+    """Where an error was raised: the user's line, and our frames under it.
+
+    Attributes:
+      frame: the innermost frame of the user, or None.
+      line: its `UserLine`.
+      below: the frames of ours that it had called, outermost first.
+    """
+
+    def __init__(self, error):
+        steps = traceback_entries(error.__traceback__)
+        users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
+        cut = users[-1] + 1 if users else 0
+        self.below = [step.tb_frame for step in steps[cut:]]
+        self.frame, instruction = None, 0
+        if users:
+            self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
+        elif steps:
+            self.frame = user_frame_of(steps[0].tb_frame)
+            instruction = self.frame.f_lasti if self.frame else 0
+        self.line = self.frame and UserLine(self.frame.f_code, instruction)
+
+    @property
+    def operands(self):
+        """The arrays and tracers that our function was given, each once."""
+        given = tree_leaves(frame_arguments(self.below[0])) if self.below else []
+        leaves = [part for leaf in given for part in slice_components(leaf)]
+        found = {id(x): x for x in leaves if isinstance(x, ARRAY_TYPES)}
+        return list(found.values())
+
 
 # The floors whose functions take arrays.
 OF_ARRAYS = {
@@ -221,6 +257,11 @@ def is_array_api_frame(frame):
     return not OF_ARRAYS.isdisjoint(name.split(".")[1:2])
 
 
+def is_tracer_error(error):
+    """Return whether an error is one of ours about tracers, which has its own lines."""
+    return type(error).__module__ == errors.__name__
+
+
 def is_inner(guard):
     """Return whether a function of arrays further out presents a guard's errors."""
     frame = guard.f_back
@@ -229,6 +270,50 @@ def is_inner(guard):
             return True  # an operator has a `try` of its own
         frame = frame.f_back
     return frame is not None and frame.f_code is guard.f_code
+
+
+def asked_arrays(scene):
+    """Return whether the user had called a function of arrays."""
+    between = {API_BOUNDARY_CODE, *eager_frames}
+    frames = [f for f in scene.below if f.f_code not in between]
+    return bool(frames) and is_array_api_frame(frames[0])
+
+
+def name_in(frame, value):
+    """Return what a frame of the user calls a value: a variable, with a path."""
+    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
+    variables = [*frame.f_locals.items(), *from_outside]
+    variables = [(k, v) for k, v in variables if not k.startswith("_")]
+    for name, held in variables:
+        if held is value:
+            return name
+    for name, held in variables:
+        if isinstance(held, (dict, list, tuple)):
+            for path, leaf in tree_leaves_with_path(held):
+                if leaf is value:
+                    return name + keystr(path)
+    return None
+
+
+ORDINALS = "first", "second", "third", "fourth"
+
+
+def about_operands(error, scene):
+    """Say of each operand what the user calls it, its type, and where it comes from."""
+    operands = scene.operands
+    numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
+    if not numeric or not asked_arrays(scene) or len(operands) > len(ORDINALS):
+        return []
+    return [describe_operand(scene, *pair) for pair in zip(ORDINALS, operands)]
+
+
+def describe_operand(scene, place, value):
+    """Return the line about one operand."""
+    name = name_in(scene.frame, value)
+    parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
+    return ", ".join(
+        [*parts, *filter(None, [describe_origin(scene.line, name, value)])]
+    )
 
 
 def api_boundary(function, keeps_promises=False):
@@ -266,90 +351,7 @@ def wrap_result_in_boundary(value, keeps_promises=False):
     return api_boundary(value, keeps_promises) if made else value
 
 
-# Where an error was raised, and what our function had been given there: diagnostics.
-
-ARRAY_TYPES = (Array, np.ndarray, np.generic)
 API_BOUNDARY_CODE = api_boundary(traceback_entries).__code__  # the code of every guard
-
-
-class Scene:
-    """Where an error was raised: the user's line, and our frames under it.
-
-    Attributes:
-      frame: the innermost frame of the user, or None.
-      line: its `UserLine`.
-      below: the frames of ours that it had called, outermost first.
-    """
-
-    def __init__(self, error):
-        steps = traceback_entries(error.__traceback__)
-        users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
-        cut = users[-1] + 1 if users else 0
-        self.below = [step.tb_frame for step in steps[cut:]]
-        self.frame, instruction = None, 0
-        if users:
-            self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
-        elif steps:
-            self.frame = user_frame_of(steps[0].tb_frame)
-            instruction = self.frame.f_lasti if self.frame else 0
-        self.line = self.frame and UserLine(self.frame.f_code, instruction)
-
-    @property
-    def operands(self):
-        """The arrays and tracers that our function was given, each once."""
-        given = tree_leaves(frame_arguments(self.below[0])) if self.below else []
-        leaves = [part for leaf in given for part in slice_components(leaf)]
-        found = {id(x): x for x in leaves if isinstance(x, ARRAY_TYPES)}
-        return list(found.values())
-
-
-def name_in(frame, value):
-    """Return what a frame of the user calls a value: a variable, with a path."""
-    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
-    variables = [*frame.f_locals.items(), *from_outside]
-    variables = [(k, v) for k, v in variables if not k.startswith("_")]
-    for name, held in variables:
-        if held is value:
-            return name
-    for name, held in variables:
-        if isinstance(held, (dict, list, tuple)):
-            for path, leaf in tree_leaves_with_path(held):
-                if leaf is value:
-                    return name + keystr(path)
-    return None
-
-
-def is_tracer_error(error):
-    """Return whether an error is one of ours about tracers, which has its own lines."""
-    return type(error).__module__ == errors.__name__
-
-
-def asked_arrays(scene):
-    """Return whether the user had called a function of arrays."""
-    between = {API_BOUNDARY_CODE, *eager_frames}
-    frames = [f for f in scene.below if f.f_code not in between]
-    return bool(frames) and is_array_api_frame(frames[0])
-
-
-ORDINALS = "first", "second", "third", "fourth"
-
-
-def about_operands(error, scene):
-    """Say of each operand what the user calls it, its type, and where it comes from."""
-    operands = scene.operands
-    numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
-    if not numeric or not asked_arrays(scene) or len(operands) > len(ORDINALS):
-        return []
-    return [describe_operand(scene, *pair) for pair in zip(ORDINALS, operands)]
-
-
-def describe_operand(scene, place, value):
-    """Return the line about one operand."""
-    name = name_in(scene.frame, value)
-    parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
-    return ", ".join(
-        [*parts, *filter(None, [describe_origin(scene.line, name, value)])]
-    )
 
 
 # Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
@@ -370,4 +372,4 @@ def explain(error):
                 append_note(error, f"  {line}")
 
 
-error_presenters.insert(0, explain)
+error_presenters[:0] = [explain, filter_error]

@@ -30,7 +30,7 @@ from minijax.arrays.dtypes import (
     extended,
     issubdtype,
 )
-from minijax.arrays.numerics import broadcast_shapes_same_rank, refuse_sharding
+from minijax.arrays.numerics import broadcast_shapes_same_rank, with_out_sharding
 from minijax.batching.vmap import (
     check_unbatched_shapes,
     move_one_axis,
@@ -612,6 +612,7 @@ def unit_floats(key, shape, dtype):
     return lax.bitcast_convert_type(random, dtype) - dtype.type(1)
 
 
+@with_out_sharding
 def bits(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -619,13 +620,13 @@ def bits(
 
     Reference: ``jax.random.bits``.
     """
-    refuse_sharding("bits", out_sharding)
     key, _ = check_one_key("bits", key)
     words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
     dtype = sample_dtype("bits", dtype, default, np.unsignedinteger, words)
     return random_bits(key, dtype.itemsize * 8, canonicalize_sample_shape(shape))
 
 
+@with_out_sharding
 def uniform(
     key: ArrayLike,
     shape: Any = (),
@@ -639,7 +640,6 @@ def uniform(
 
     Reference: ``jax.random.uniform``.
     """
-    refuse_sharding("uniform", out_sharding)
     key, _ = check_one_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
     return _uniform(key, minval, maxval, canonicalize_sample_shape(shape), dtype)
@@ -659,6 +659,7 @@ def _as_rank(x, dtype, ndim):
 # Normal floats: uniform ones, sent through the inverse of the error function.
 
 
+@with_out_sharding
 def normal(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -666,7 +667,6 @@ def normal(
 
     Reference: ``jax.random.normal``.
     """
-    refuse_sharding("normal", out_sharding)
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
     dtype = sample_dtype("normal", dtype, float, np.inexact, words)

@@ -37,10 +37,10 @@ USED = "#| export m\nx = 1"
     ("cells", "message"),
     [
         ([MANY], None),
-        (["> Few words."], r"floor2.md: 7 words, not 2800 to 5200; the page explains"),
+        (["> Few words."], r"floor2.md: 7 words, not 1800 to 5200; the page explains"),
         (
             [MANY, MANY],
-            r"6005 words, not 2800 to 5200; move sections to 02_floor2_rest",
+            r"6005 words, not 1800 to 5200; move sections to 02_floor2_rest",
         ),
         (
             [MANY, CODE + "y = 2", "print(y)"],
