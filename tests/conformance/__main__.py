@@ -92,7 +92,8 @@ def path_of(side, name, source):
     else:
         first = [minijax_alone()]
     front = [HERE / folder for folder in ("plugins", *SUITES[name].front)]
-    folders = [*first, *front, source, source / "src", source / "tests", source / "test"]
+    inside = [source / folder for folder in ("src", "tests", "test")]
+    folders = [*first, *front, source, *inside]
     return os.pathsep.join(map(str, folders))
 
 

@@ -81,6 +81,7 @@ SUITES = {
         "dynamax/**/*_test.py",
         "absl-py toolz dm-tree decorator gast six scikit-learn",
         beside="chex fastprogress jaxtyping optax tfp-nightly wadler-lindig",
+        one_of=4,
     ),
     "einops": Suite(
         "0.8.2",
