@@ -11,12 +11,13 @@ from functools import cache, cached_property
 
 from book.course.stubs import (
     SIGN,
+    Piece,
     Work,
     filled,
     labels,
     name_of,
+    pieces,
     stubbed,
-    unwritten,
 )
 from book.helper import amending
 from book.tools import amendments, export, folds, modules, syntax
@@ -185,12 +186,17 @@ class Stage:
         """The line that says that a definition is to be amended."""
         return f"{AMEND}{name} ({self.section(cell)}), and take this line away"
 
+    def pieces(self) -> list[tuple[str, Piece]]:
+        """What the reader writes here: the files, and the parts of them."""
+        given = [(path, self.given[path]) for path in self.paths]
+        return [(path, x) for path, text in given for x in pieces(text, self.work)]
+
     def unwritten(self, files: Files) -> list[str]:
         """What of a reader's files is still to write, in the order of the page."""
         found = []
-        for path in self.paths:
-            names = unwritten(files.get(path, ""), self.given[path], self.work)
-            found += [f"{path}: {name}" for name in names]
+        for path, piece in self.pieces():
+            if piece.is_left(files.get(path, "")):
+                found.append(f"{path}: {piece.name}")
         for cell in self.foreign:
             text = files.get(f"{cell.module}.py", "")
             left = [name for name in cell.amends if self.mark(cell, name) in text]
