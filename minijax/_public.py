@@ -171,7 +171,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.arrays.interchange": "check_room promised",
         "minijax.arrays.numerics": """
             canonicalize_axis canonicalize_int_tuple check_kind check_rank
-            dim_size_along operator_index refuse_sharding
+            dim_size_along operator_index place_result with_out_sharding
         """,
         "minijax.lax.reductions": "check_arraylike is_arraylike",
         "minijax.numpy.operators": "concrete_numpy",

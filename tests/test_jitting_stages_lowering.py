@@ -47,8 +47,15 @@ def test_texts():
     assert lowered.as_text("interpreter") == text
     assert "tanh" in lowered.as_text(debug_info=True)
     assert str(lowered.compiler_ir()) == text
-    with pytest.raises(ValueError, match="unknown dialect: hlo"):
-        lowered.compiler_ir("hlo")
+    stablehlo = lowered.compiler_ir("stablehlo")
+    assert str(stablehlo) == lowered.as_text("stablehlo")
+    assert "stablehlo.tanh" in stablehlo and str(stablehlo).startswith("module @jit_")
+    hlo = lowered.compiler_ir("hlo")
+    assert hlo.as_hlo_text() == lowered.as_text("hlo")
+    assert hlo.startswith("// StableHLO") and hlo.endswith(stablehlo)
+    for ask in (lowered.compiler_ir, lowered.as_text):
+        with pytest.raises(ValueError, match="unknown dialect: mhlo"):
+            ask("mhlo")
     assert "tanh" in lowered.compile().as_text()
     with pytest.raises(ValueError, match="unknown dialect: fortran"):
         lowered.as_text("fortran")

@@ -31,7 +31,7 @@ def test_methods(name):
         np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(x, [1, 2, 3, 4])
     if name != "apply":
-        with pytest.raises(NotImplementedError, match="out_sharding"):
+        with pytest.raises(TypeError, match="out_sharding"):
             getattr(x.at[0], name)(*args, out_sharding="somewhere")
 
 

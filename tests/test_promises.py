@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, lax, random, vmap
+from minijax import grad, jit, lax, vmap
 
 
 class Promise:
@@ -168,25 +168,6 @@ def test_results_lie_on_the_device_that_is_asked_for(name):
     assert like.devices() == {device}
     with pytest.raises(ValueError, match="only accepts"):
         getattr(jnp, name)(2, device="the moon")
-
-
-REFUSALS = {
-    "jnp.zeros": lambda s: jnp.zeros(2, out_sharding=s),
-    "jnp.reshape": lambda s: jnp.reshape(jnp.ones(2), (2, 1), out_sharding=s),
-    "jnp.matmul": lambda s: jnp.matmul(jnp.ones(2), jnp.ones(2), out_sharding=s),
-    "jnp.arange": lambda s: jnp.arange(2, out_sharding=s),
-    "jnp.repeat": lambda s: jnp.repeat(jnp.ones(2), 2, out_sharding=s),
-    "lax.broadcast": lambda s: lax.broadcast(jnp.ones(2), (2,), out_sharding=s),
-    "random.normal": lambda s: random.normal(random.key(0), (2,), out_sharding=s),
-    "random.gamma": lambda s: random.gamma(random.key(0), 2.0, out_sharding=s),
-}
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_sharding_is_refused_with_a_sentence_and_none_is_taken(name):
-    REFUSALS[name](None)
-    with pytest.raises(NotImplementedError, match="out_sharding of .* has to be None"):
-        REFUSALS[name]("rows")
 
 
 def test_a_device_and_a_sharding_are_one_too_many():

@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax.jaxprs.checker import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.rematerialization.jaxpr_transforms import partial_eval_jaxpr
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 
 V, W = np.float32([0.5, 1.0, 2.0]), np.float32([1.0, -1.0, 3.0])
 TABLE = jnp.arange(3.0)

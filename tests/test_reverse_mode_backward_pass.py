@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -189,6 +190,30 @@ def test_zeros_stay_symbolic():
     places = [UndefinedPrimal(typeof(F32(1)))] * 2
     assert backward_pass(jaxpr, consts, places, [None, None]) == [None, None]
     assert backward_pass(jaxpr, consts, places, [None, 3.0]) == [None, 3.0]
+
+
+def test_the_places_of_the_caller_stay_empty():
+    aval = typeof(F32(1))
+    jaxpr, consts = linear_jaxpr(lambda x: [lax.neg(x)], [aval])
+    place = UndefinedPrimal(aval)
+    for _ in range(2):
+        assert backward_pass(jaxpr, consts, [place], [F32(3)]) == [-3.0]
+    assert place.ct is None
+
+
+def test_cotangents_are_freed_when_they_have_been_passed_on():
+    def f(x):
+        for _ in range(50):
+            x = lax.neg(x)
+        return [x]
+
+    ones = np.ones(100_000, "float32")
+    jaxpr, consts = linear_jaxpr(f, [typeof(ones)])
+    tracemalloc.start()
+    backward_pass(jaxpr, consts, [UndefinedPrimal(typeof(ones))], [ones])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 * ones.nbytes
 
 
 def test_results_that_are_inputs_or_constants():

@@ -29,6 +29,7 @@ from .reels import reel
 from .sectors import sectors
 from .stages import stages
 from .storeys import storeys
+from .stretches import stretch
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -70,6 +71,7 @@ __all__ = [
     "stages",
     "standing",
     "storeys",
+    "stretch",
     "strides",
     "table",
     "tiling",

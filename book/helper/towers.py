@@ -208,12 +208,24 @@ def chain(trace):
     return traces
 
 
-def stack(trace, current=None, note=None, roles=None):
+def _aside(canvas, corner, trace, attribute):
+    """A trace to the right of a box, and the arrow that leads there."""
+    x, y = corner
+    name = type(trace).__name__
+    canvas.text(x + 34, y + 10, f".{attribute}", 11, "muted", "middle", mono=True)
+    canvas.line(x, y + 17, x + 64, y + 17, "line", 1.5)
+    canvas.head(x + 68, y + 17, "right", "line")
+    wide = text_width(name, 14, mono=True) + 24
+    canvas.node(x + 68, y, wide, 34, name, "tangent", 14)
+
+
+def stack(trace, current=None, note=None, roles=None, aside=None):
     """The dispatch picture: `bind` falls through a trace and its parents.
 
     `trace` is the innermost trace; the picture follows `.parent`. `current` (one of the
     traces, the innermost by default) is lit, and `note` stands beside it. `roles` maps
-    type names to palette roles where the name alone does not tell.
+    type names to palette roles where the name alone does not tell. `aside` is the name
+    of an attribute of `current`, another trace, to which a second arrow leads.
     """
     traces, canvas = chain(trace), Canvas()
     current = trace if current is None else current
@@ -228,15 +240,20 @@ def stack(trace, current=None, note=None, roles=None):
         canvas.head(x + width / 2, y, color="line")
         lit = t is current
         canvas.node(x, y, width, 34, name, role, 14, strong=lit, bold=lit)
+        below = 0
+        if lit and aside:
+            below = 36
+            _aside(canvas, (x + width, y), getattr(t, aside), aside)
         for j, line in enumerate(lines if lit else []):
-            canvas.text(x + width + 14, y + 21 + (j * 16), line, 12)
-            least = y + 50 + j * 16
+            canvas.text(x + width + 14, y + 21 + below + (j * 16), line, 12)
+            least = y + 50 + below + j * 16
         if k + 1 < len(names):
             canvas.text(x + width / 2 + 12, y + 48, ".parent", 11, "muted", mono=True)
         y += 56
-    right = 214 if lines else 0
+    right = 214 if lines or aside else 0
     y = max(y, least)
     order = " → ".join(["bind", *names])
     lit = f" Now in {type(current).__name__}" if traces else " No trace"
+    lit += f", beside it {type(getattr(current, aside)).__name__}" if aside else ""
     desc = f"{order}.{lit}{': ' + note if note else ''}."
     return canvas.figure(width + 20 + right, y - 14, "Stack of traces", desc)

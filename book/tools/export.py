@@ -44,6 +44,11 @@ def make(chapters: list[Chapter]) -> Files:
     laws.check_house(package)
     for chapter in chapters:
         laws.check(package, chapter)
+    return written(package)
+
+
+def written(package: Package) -> Files:
+    """The files of a package, by their path inside it; the laws are not asked."""
     made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
     if not package.modules:
         made["__init__.py"] = EMPTY

@@ -54,7 +54,7 @@ HONORED_SWITCHES = {
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
     "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
-    "jax_threefry_partitionable": "Always on; the other layout is refused.",
+    "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",
 }
@@ -198,7 +198,7 @@ ACCEPTED = {
 }  # fmt: skip
 
 REFUSED = {
-    "Keys are those of Threefry, in the layout that JAX has by default.": {
+    "Keys are made of their seeds alone.": {
         "jax_random_seed_offset": 0,
     },
     "`PRNGKey` makes a key of two integers, and `key` a typed one.": {

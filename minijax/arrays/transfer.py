@@ -16,7 +16,7 @@ from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules
 from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
 from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
 from minijax.arrays.interchange import numpy_view
-from minijax.arrays.numerics import refuse_sharding
+from minijax.arrays.numerics import place_result
 from minijax.core import Array, Primitive, Tracer, impl_rules, tracer_methods
 from minijax.errors import ConcretizationTypeError
 
@@ -117,7 +117,7 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
       name: the function that was called.
       x: its result.
       device: what `device_put_leaf` takes.
-      out_sharding: has to be None.
+      out_sharding: what `place_result` takes.
 
     Raises:
       ValueError: if both are given.
@@ -127,8 +127,8 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
             "Only one of `device` or `out_sharding` can be set. Got "
             f"{device=} and {out_sharding=}"
         )
-    refuse_sharding(name, out_sharding)
-    return x if device is None else device_put_leaf(x, device)
+    x = x if device is None else device_put_leaf(x, device)
+    return place_result(name, x, out_sharding)
 
 
 def device_get_leaf(x: Any) -> Any:

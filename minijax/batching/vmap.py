@@ -323,6 +323,28 @@ def _concatenate(axis, args, dims, dimension):
     return [lax.concatenate(xs, dimension + 1)], [0]
 
 
+def cumulative_rule(primitive):
+    """Return the rule of a primitive that runs along one `axis`."""
+
+    def rule(mapped, args, dims, axis, **params):
+        [x], [dim] = args, dims
+        [axis] = shift_axes_past_batch([axis], dim)
+        return primitive.bind_all(x, axis=axis, **params), [dim]
+
+    return rule
+
+
+CUMULATIVE = "cumsum cumprod cummax cummin cumlogsumexp"
+vmap_rules.update({p: cumulative_rule(p) for p in primitives_named(CUMULATIVE)})
+
+vmap_rules[lax.broadcast_in_dim_p] = _broadcast_in_dim
+vmap_rules[lax.squeeze_p] = _squeeze
+vmap_rules[lax.slice_p] = _slice
+vmap_rules[lax.rev_p] = _rev
+vmap_rules[lax.concatenate_p] = _concatenate
+vmap_rules.reasons[lax.iota_p] = "It has no operands, so nothing of it can be mapped."
+
+
 def _pad(axis, args, dims, padding_config):
     (x, value), (dim, value_dim) = args, dims
     if dim is None:
@@ -388,29 +410,9 @@ def _clamp(axis, args, dims):
     return lax.clamp_p.bind_all(*args), [0]
 
 
-def cumulative_rule(primitive):
-    """Return the rule of a primitive that runs along one `axis`."""
-
-    def rule(mapped, args, dims, axis, **params):
-        [x], [dim] = args, dims
-        [axis] = shift_axes_past_batch([axis], dim)
-        return primitive.bind_all(x, axis=axis, **params), [dim]
-
-    return rule
-
-
-CUMULATIVE = "cumsum cumprod cummax cummin cumlogsumexp"
-vmap_rules.update({p: cumulative_rule(p) for p in primitives_named(CUMULATIVE)})
-
-vmap_rules[lax.broadcast_in_dim_p] = _broadcast_in_dim
-vmap_rules[lax.squeeze_p] = _squeeze
-vmap_rules[lax.slice_p] = _slice
-vmap_rules[lax.rev_p] = _rev
-vmap_rules[lax.concatenate_p] = _concatenate
 vmap_rules[lax.pad_p] = _pad
 vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
-vmap_rules.reasons[lax.iota_p] = "It has no operands, so nothing of it can be mapped."
 
 
 def _dot_general(axis, args, dims, dimension_numbers, preferred_element_type):

@@ -55,12 +55,12 @@ from minijax.rematerialization.jaxpr_transforms import (
     dce_closed_jaxpr,
     dce_rules,
     jvp_jaxpr,
-    partial_eval_jaxpr,
     partition_list,
     prune_inputs,
     scatter_by_mask,
     select_where,
 )
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 # The choice between programs, as an equation: cond and switch.

@@ -53,11 +53,11 @@ from minijax.rematerialization.jaxpr_transforms import (
     dce_closed_jaxpr,
     jvp_jaxpr,
     merge_lists,
-    partial_eval_jaxpr,
     partition_list,
     scatter_by_mask,
     select_where,
 )
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import transpose_rules
 
 # while_loop: repetition until a condition fails, as an equation.

@@ -300,8 +300,6 @@ class custom_jvp(CustomRuleFunction):
         return function.out_tree.unflatten(outs)
 
 
-# Custom vjp rules: functions with a backward derivative of their own.
-
 custom_vjp_call_p = def_call_primitive("custom_vjp_call")
 custom_lin_p = Primitive("custom_lin")
 custom_lin_p.multiple_results = True
@@ -421,7 +419,7 @@ class BwdRule(FlatRule):
         return checked_cotangents(function, function.ask(self.rule, *outer))
 
     def batch_dims(self, dims, *trees):
-        """What forward rule and caller hand over has the axis in front."""
+        """Residuals and cotangents arrive with the mapped axis in front."""
         return [0] * len(tree_flatten(trees)[0])
 
     def placed(self, found, dims, axis):

@@ -30,7 +30,7 @@ from minijax.extend.arguments import (
     canonicalize_int_tuple,
     check_dtype,
     operator_index,
-    refuse_sharding,
+    with_out_sharding,
 )
 from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.prng.keys import (
@@ -47,6 +47,7 @@ from minijax.typing import ArrayLike
 # Samplers with parameters, one formula away from uniform or normal numbers.
 
 
+@with_out_sharding
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -59,10 +60,10 @@ def pareto(
 
     Reference: ``jax.random.pareto``.
     """
-    refuse_sharding("pareto", out_sharding)
     return _pareto(*promote_sample_args("pareto", key, shape, dtype, b, cast=True), b)
 
 
+@with_out_sharding
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -75,12 +76,12 @@ def rayleigh(
 
     Reference: ``jax.random.rayleigh``.
     """
-    refuse_sharding("rayleigh", out_sharding)
     return _rayleigh(
         *promote_sample_args("rayleigh", key, shape, dtype, scale, cast=True), scale
     )
 
 
+@with_out_sharding
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
@@ -93,10 +94,10 @@ def wald(
 
     Reference: ``jax.random.wald``.
     """
-    refuse_sharding("wald", out_sharding)
     return _wald(*promote_sample_args("wald", key, shape, dtype, mean, cast=True), mean)
 
 
+@with_out_sharding
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -111,7 +112,6 @@ def triangular(
 
     Reference: ``jax.random.triangular``.
     """
-    refuse_sharding("triangular", out_sharding)
     corners = left, mode, right
     return _triangular(
         *promote_sample_args("triangular", key, shape, dtype, *corners, cast=True),
@@ -119,6 +119,7 @@ def triangular(
     )
 
 
+@with_out_sharding
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = np.float32(1),  # noqa: B008 # as JAX has it
@@ -131,7 +132,6 @@ def lognormal(
 
     Reference: ``jax.random.lognormal``.
     """
-    refuse_sharding("lognormal", out_sharding)
     key, _ = check_one_key("lognormal", key)
     words = "a float or complex dtype"
     dtype = sample_dtype("lognormal", dtype, float, np.inexact, words)
@@ -155,6 +155,7 @@ def weibull_min(
     return _weibull_min(*begin, scale, concentration)
 
 
+@with_out_sharding
 def maxwell(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -162,7 +163,6 @@ def maxwell(
 
     Reference: ``jax.random.maxwell``.
     """
-    refuse_sharding("maxwell", out_sharding)
     return _maxwell(*promote_sample_args("maxwell", key, shape, dtype))
 
 
@@ -181,6 +181,7 @@ def double_sided_maxwell(
     return _double_sided_maxwell(*begin, loc, scale)
 
 
+@with_out_sharding
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -194,7 +195,6 @@ def truncated_normal(
 
     Reference: ``jax.random.truncated_normal``.
     """
-    refuse_sharding("truncated_normal", out_sharding)
     ends = lower, upper
     return _truncated_normal(
         *promote_sample_args("truncated_normal", key, shape, dtype, *ends), *ends
@@ -276,6 +276,7 @@ def _truncated_normal(key, shape, dtype, lower, upper):
 # Samplers that need factors of matrices.
 
 
+@with_out_sharding
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -302,7 +303,6 @@ def multivariate_normal(
 
     Reference: ``jax.random.multivariate_normal``.
     """
-    refuse_sharding("multivariate_normal", out_sharding)
     key, _ = check_one_key("multivariate_normal", key)
     mean, cov = map(jnp.asarray, promote_dtypes_inexact(mean, cov))
     if method not in ("svd", "eigh", "cholesky"):
@@ -312,6 +312,7 @@ def multivariate_normal(
     return _multivariate_normal(key, shape, dtype, method, mean, cov)
 
 
+@with_out_sharding
 def orthogonal(
     key: ArrayLike,
     n: int,
@@ -333,7 +334,6 @@ def orthogonal(
 
     Reference: ``jax.random.orthogonal``.
     """
-    refuse_sharding("orthogonal", out_sharding)
     key, _ = check_one_key("orthogonal", key)
     n, m = canonicalize_int_tuple([n, n if m is None else m], "n and m")
     inexact = np.inexact, "a float or complex dtype"
@@ -386,6 +386,7 @@ def _orthogonal(key, shape, dtype):
 # Samplers that are made of gamma numbers.
 
 
+@with_out_sharding
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -399,10 +400,10 @@ def beta(
 
     Reference: ``jax.random.beta``.
     """
-    refuse_sharding("beta", out_sharding)
     return _beta(*promote_sample_args("beta", key, shape, dtype, a, b, cast=True), a, b)
 
 
+@with_out_sharding
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -421,7 +422,6 @@ def dirichlet(
 
     Reference: ``jax.random.dirichlet``.
     """
-    refuse_sharding("dirichlet", out_sharding)
     key, _ = check_one_key("dirichlet", key)
     dtype = float_dtype("dirichlet", dtype)
     if np.ndim(alpha) < 1:
@@ -434,6 +434,7 @@ def dirichlet(
     return _dirichlet(key, (*shape, size), dtype, alpha)
 
 
+@with_out_sharding
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -446,12 +447,12 @@ def chisquare(
 
     Reference: ``jax.random.chisquare``.
     """
-    refuse_sharding("chisquare", out_sharding)
     return _chisquare(
         *promote_sample_args("chisquare", key, shape, dtype, df, cast=True), df
     )
 
 
+@with_out_sharding
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -465,13 +466,13 @@ def f(
 
     Reference: ``jax.random.f``.
     """
-    refuse_sharding("f", out_sharding)
     degrees = dfnum, dfden
     return _f(
         *promote_sample_args("f", key, shape, dtype, *degrees, cast=True), *degrees
     )
 
 
+@with_out_sharding
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -484,10 +485,10 @@ def t(
 
     Reference: ``jax.random.t``.
     """
-    refuse_sharding("t", out_sharding)
     return _t(*promote_sample_args("t", key, shape, dtype, df, cast=True), df)
 
 
+@with_out_sharding
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
@@ -500,12 +501,12 @@ def generalized_normal(
 
     Reference: ``jax.random.generalized_normal``.
     """
-    refuse_sharding("generalized_normal", out_sharding)
     key, _ = check_one_key("generalized_normal", key)
     dtype = check_dtype(float if dtype is None else dtype, "generalized_normal")
     return _generalized_normal(key, canonicalize_sample_shape(shape), dtype, p)
 
 
+@with_out_sharding
 def ball(
     key: ArrayLike,
     d: int,
@@ -519,7 +520,6 @@ def ball(
 
     Reference: ``jax.random.ball``.
     """
-    refuse_sharding("ball", out_sharding)
     key, _ = check_one_key("ball", key)
     dtype = check_dtype(float if dtype is None else dtype, "ball")
     return _ball(

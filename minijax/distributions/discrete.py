@@ -33,7 +33,7 @@ from minijax.extend.arguments import (
     canonicalize_shape,
     check_dtype,
     operator_index,
-    refuse_sharding,
+    with_out_sharding,
 )
 from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.numpy import issubdtype
@@ -52,6 +52,7 @@ from minijax.typing import ArrayLike
 # Samplers of coins, integers and categories.
 
 
+@with_out_sharding
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
@@ -70,7 +71,6 @@ def bernoulli(
 
     Reference: ``jax.random.bernoulli``.
     """
-    refuse_sharding("bernoulli", out_sharding)
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
     key, _ = check_one_key("bernoulli", key)
@@ -83,6 +83,7 @@ def bernoulli(
     return _bernoulli(key, lax.convert_element_type(p, dtype), shape, mode)
 
 
+@with_out_sharding
 def rademacher(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -90,12 +91,12 @@ def rademacher(
 
     Reference: ``jax.random.rademacher``.
     """
-    refuse_sharding("rademacher", out_sharding)
     key, _ = check_one_key("rademacher", key)
     dtype = check_dtype(int if dtype is None else dtype, "rademacher")
     return _rademacher(key, canonicalize_sample_shape(shape), dtype)
 
 
+@with_out_sharding
 def randint(
     key: ArrayLike,
     shape: Any,
@@ -109,7 +110,6 @@ def randint(
 
     Reference: ``jax.random.randint``.
     """
-    refuse_sharding("randint", out_sharding)
     key, _ = check_one_key("randint", key)
     dtype = check_dtype(int if dtype is None else dtype, "randint")
     if not issubdtype(dtype, np.integer):
@@ -124,6 +124,7 @@ def randint(
     )
 
 
+@with_out_sharding
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
@@ -136,13 +137,13 @@ def geometric(
 
     Reference: ``jax.random.geometric``.
     """
-    refuse_sharding("geometric", out_sharding)
     key, _ = check_one_key("geometric", key)
     words = "an int dtype"
     dtype = sample_dtype("geometric", dtype, int, np.integer, words)
     return _geometric(key, p, resolve_sample_shape("geometric", shape, p), dtype)
 
 
+@with_out_sharding
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,
@@ -165,7 +166,6 @@ def categorical(
 
     Reference: ``jax.random.categorical``.
     """
-    refuse_sharding("categorical", out_sharding)
     key, _ = check_one_key("categorical", key)
     logits = as_arraylike("categorical", logits)
     axis = canonicalize_axis(axis, logits.ndim)
@@ -280,6 +280,7 @@ def _shuffled_rows(key, x, axis):
     return take_permutation(places, x, axis)
 
 
+@with_out_sharding
 def permutation(
     key: ArrayLike,
     x: int | ArrayLike,
@@ -298,7 +299,6 @@ def permutation(
 
     Reference: ``jax.random.permutation``.
     """
-    refuse_sharding("permutation", out_sharding)
     key, _ = check_one_key("permutation", key)
     whole, x = x, as_arraylike("permutation", x)
     axis = canonicalize_axis(axis, x.ndim or 1)
@@ -562,6 +562,7 @@ def _both_ways(key, n, q, dtype):
     )
 
 
+@with_out_sharding
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
@@ -574,7 +575,6 @@ def poisson(
 
     Reference: ``jax.random.poisson``.
     """
-    refuse_sharding("poisson", out_sharding)
     key, _ = check_one_key("poisson", key)
     dtype = check_dtype(int if dtype is None else dtype, "poisson")
     shape = np.shape(lam) if shape is None else canonicalize_sample_shape(shape)

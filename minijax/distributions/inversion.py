@@ -25,7 +25,7 @@ from minijax import numpy as jnp
 from minijax.arrays.dtypes import ExtendedDType, _on_or_off
 from minijax.batching.vmap import batch_dim_to_front
 from minijax.core import Array, Primitive, impl_rules
-from minijax.extend.arguments import refuse_sharding
+from minijax.extend.arguments import with_out_sharding
 from minijax.extend.core import ClosedJaxpr
 from minijax.extend.rules import (
     callee_rules,
@@ -124,22 +124,11 @@ def _only_threefry(name):
     return "threefry2x32"
 
 
-def _only_partitionable(value):
-    if not _on_or_off(value):
-        raise NotImplementedError(
-            "jax_threefry_partitionable is always on here: the numbers that it gives "
-            "up are those of JAX before 0.5."
-        )
-    return True
-
-
 for _switch, _default, _accepts in (
     ("jax_default_prng_impl", "threefry2x32", _only_threefry),
-    ("jax_threefry_partitionable", "1", _only_partitionable),
     ("jax_high_dynamic_range_gumbel", "0", _on_or_off),
 ):
     config.define(_switch, os.environ.get(_switch.upper(), _default), _accepts)
-# The other two have one value each.
 trace_context_switches.append("jax_high_dynamic_range_gumbel")
 
 
@@ -158,6 +147,7 @@ def key_dtype(impl_spec: str | None = None) -> ExtendedDType:
 # Samplers that are one formula away from uniform numbers.
 
 
+@with_out_sharding
 def exponential(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -165,10 +155,10 @@ def exponential(
 
     Reference: ``jax.random.exponential``.
     """
-    refuse_sharding("exponential", out_sharding)
     return _exponential(*promote_sample_args("exponential", key, shape, dtype))
 
 
+@with_out_sharding
 def laplace(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -176,10 +166,10 @@ def laplace(
 
     Reference: ``jax.random.laplace``.
     """
-    refuse_sharding("laplace", out_sharding)
     return _laplace(*promote_sample_args("laplace", key, shape, dtype))
 
 
+@with_out_sharding
 def logistic(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -187,10 +177,10 @@ def logistic(
 
     Reference: ``jax.random.logistic``.
     """
-    refuse_sharding("logistic", out_sharding)
     return _logistic(*promote_sample_args("logistic", key, shape, dtype))
 
 
+@with_out_sharding
 def cauchy(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -198,10 +188,10 @@ def cauchy(
 
     Reference: ``jax.random.cauchy``.
     """
-    refuse_sharding("cauchy", out_sharding)
     return _cauchy(*promote_sample_args("cauchy", key, shape, dtype))
 
 
+@with_out_sharding
 def gumbel(
     key: ArrayLike,
     shape: Any = (),
@@ -220,7 +210,6 @@ def gumbel(
 
     Reference: ``jax.random.gumbel``.
     """
-    refuse_sharding("gumbel", out_sharding)
     key, shape, dtype = promote_sample_args("gumbel", key, shape, dtype)
     if mode is None:
         mode = "high" if config.jax_high_dynamic_range_gumbel else "low"
@@ -495,6 +484,7 @@ def _jvp(primals, tangents, log_space):
 jvp_rules[random_gamma_p] = _jvp
 
 
+@with_out_sharding
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -513,10 +503,10 @@ def gamma(
 
     Reference: ``jax.random.gamma``.
     """
-    refuse_sharding("gamma", out_sharding)
     return _gamma(*promote_sample_args("gamma", key, shape, dtype, a), a)
 
 
+@with_out_sharding
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -529,7 +519,6 @@ def loggamma(
 
     Reference: ``jax.random.loggamma``.
     """
-    refuse_sharding("loggamma", out_sharding)
     return _gamma(
         *promote_sample_args("gamma", key, shape, dtype, a), a, log_space=True
     )

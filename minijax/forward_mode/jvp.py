@@ -14,6 +14,8 @@ framework", Higher-Order and Symbolic Computation 21 (2008).
 
 # Made from chapters/04_forward.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/04_forward_rest.md: JVPTracer.held, JVPTracer.aval,
+#   JVPTrace.unpack (b02202d5).
 # Amended in chapters/09_linearize.md: jvp_flat_fun (c6d8a9a7).
 # Amended in chapters/36_replicas_ground.md: JVPTrace.pack (dcf16a11).
 
@@ -32,7 +34,6 @@ from minijax.core import (
     set_current_trace,
     trace_scope,
 )
-from minijax.errors import ConcretizationTypeError
 from minijax.lax.elementwise import add_any, add_any_p
 
 # How a primitive carries a tangent: the jvp table, and ways to make its rules.
@@ -64,24 +65,16 @@ class JVPTracer(Tracer):
     def aval(self):
         return typeof(self.held())
 
-    def held(self):
-        """Return the primal; a Python number has the dtype of its tangent."""
-        if type(self.primal) in (float, complex):
-            self.primal = convert_literal(self.primal, typeof(self.tangent))
-        return self.primal
-
     def concrete(self):
         """Return the array under all tangents, or ``None`` if there is none yet."""
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
-    def __float__(self):
-        raise ConcretizationTypeError(
-            "A conversion by float or complex would lose the tangent of a value that "
-            "is being differentiated. x.astype(float) converts in the program."
-        )
-
-    __complex__ = __float__
+    def held(self):
+        """Return the primal; a Python number has the dtype of its tangent."""
+        if type(self.primal) in (float, complex):
+            self.primal = convert_literal(self.primal, typeof(self.tangent))
+        return self.primal
 
 
 # Functions ``complete(trace, primal, tangent)``: they return a tangent that has the

@@ -13,7 +13,9 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (f4d93d24).
+# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (5d7bd393).
+# Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
+#   (26427f2f).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
 # Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
@@ -154,33 +156,6 @@ class _Program:
         return jaxpr_text(self, **settings)
 
 
-class _Closed(_Program):
-    """The parts of the jaxpr inside, as attributes of the pair."""
-
-    __slots__ = ()
-
-    constvars = property(lambda self: self.jaxpr.constvars)
-    invars = property(lambda self: self.jaxpr.invars)
-    outvars = property(lambda self: self.jaxpr.outvars)
-    eqns = property(lambda self: self.jaxpr.eqns)
-    literals = property(lambda self: self.consts)
-
-    def replace(self, jaxpr=None, consts=None):
-        """Return a copy with another jaxpr or other constants."""
-        return ClosedJaxpr(
-            self.jaxpr if jaxpr is None else jaxpr,
-            self.consts if consts is None else consts,
-        )
-
-
-def _check_number(kind, variables, values):
-    if len(variables) != len(values):
-        types = ", ".join(var.aval.str_short() for var in variables) or "none"
-        raise TypeError(
-            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
-        )
-
-
 @dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class Jaxpr(_Program):
     """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
@@ -299,28 +274,6 @@ def as_literal(x):
     return Literal(x) if isinstance(x, (bool, int, float, complex)) else None
 
 
-def computed_literal(x):
-    """Return the `Literal` of a scalar that was computed, with its own type."""
-    aval = typeof(x)
-    number = np.asarray(x, aval.dtype)[()]  # raises if no such integer fits
-    is_weak = aval.weak_type and typeof(number.item()) == aval
-    return Literal(number.item() if is_weak else number, aval)
-
-
-def converted_literal(eqn):
-    """Return the literal that the conversion of a literal gives, None for the rest."""
-    if eqn.primitive is not lax.convert_element_type_p:
-        return None
-    [operand] = eqn.invars
-    stays = not is_canonical_dtype(
-        eqn.params["new_dtype"]
-    )  # read again, it would be narrower
-    if stays or not isinstance(operand, Literal):
-        return None
-    [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
-    return computed_literal(result)
-
-
 class Constants:
     """The arrays that a function used without receiving them: a variable for each."""
 
@@ -341,6 +294,28 @@ class Constants:
         """Return the list of variables and the list of their values."""
         found = self.found.values()
         return [var for var, _, _ in found], [value for _, value, _ in found]
+
+
+def computed_literal(x):
+    """Return the `Literal` of a scalar that was computed, with its own type."""
+    aval = typeof(x)
+    number = np.asarray(x, aval.dtype)[()]  # raises if no such integer fits
+    is_weak = aval.weak_type and typeof(number.item()) == aval
+    return Literal(number.item() if is_weak else number, aval)
+
+
+def converted_literal(eqn):
+    """Return the literal that the conversion of a literal gives, None for the rest."""
+    if eqn.primitive is not lax.convert_element_type_p:
+        return None
+    [operand] = eqn.invars
+    stays = not is_canonical_dtype(
+        eqn.params["new_dtype"]
+    )  # read again, it would be narrower
+    if stays or not isinstance(operand, Literal):
+        return None
+    [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
+    return computed_literal(result)
 
 
 # What returns the place in the user's program that is running: an equation's `source`.
@@ -365,17 +340,6 @@ class JaxprTrace(EquationTrace):
         own = isinstance(x, JaxprTracer) and x._trace is self
         return x.variable if own else as_literal(x) or self.constants.variable(x)
 
-    def stage_value(self, x):
-        """Return a tracer for a scalar that was made while this trace is current."""
-        return JaxprTracer(self, computed_literal(x))
-
-    def record(self, eqn):
-        """Keep an equation and its source; convert a literal on the spot."""
-        if (literal := converted_literal(eqn)) is not None:
-            return [JaxprTracer(self, literal)]
-        eqn.source = source_info_hook.value()
-        return super().record(eqn)
-
     def to_jaxpr(self, outs):
         """Return the jaxpr whose results are `outs`, and the list of its constants.
 
@@ -386,6 +350,17 @@ class JaxprTrace(EquationTrace):
         outvars = [self.atom(out) for out in [*outs, *finals]]
         constvars, consts = self.constants.split()
         return Jaxpr(constvars, self.invars, outvars, self.eqns), consts
+
+    def stage_value(self, x):
+        """Return a tracer for a scalar that was made while this trace is current."""
+        return JaxprTracer(self, computed_literal(x))
+
+    def record(self, eqn):
+        """Keep an equation and its source; convert a literal on the spot."""
+        if (literal := converted_literal(eqn)) is not None:
+            return [JaxprTracer(self, literal)]
+        eqn.source = source_info_hook.value()
+        return super().record(eqn)
 
 
 def trace_to_jaxpr(fun, avals, origin=None, threads=False):
@@ -407,6 +382,14 @@ def trace_to_jaxpr(fun, avals, origin=None, threads=False):
         made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
     current_trace()  # who reads it lets go of the trace that has ended
     return made
+
+
+def _check_number(kind, variables, values):
+    if len(variables) != len(values):
+        types = ", ".join(var.aval.str_short() for var in variables) or "none"
+        raise TypeError(
+            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
+        )
 
 
 def eval_jaxpr(jaxpr, consts, *args):
@@ -436,7 +419,7 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-class ClosedJaxpr(_Closed):
+class ClosedJaxpr(_Program):
     """A jaxpr together with the values of its `constvars`.
 
     Args:
@@ -449,6 +432,17 @@ class ClosedJaxpr(_Closed):
     def __init__(self, jaxpr, consts):
         _check_number("constants", jaxpr.constvars, consts)
         self.jaxpr, self.consts = jaxpr, list(consts)
+
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    literals = property(lambda self: self.consts)
+
+    def replace(self, jaxpr=None, consts=None):
+        """Return a copy with another jaxpr or other constants."""
+        jaxpr = self.jaxpr if jaxpr is None else jaxpr
+        return ClosedJaxpr(jaxpr, self.consts if consts is None else consts)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list]:
@@ -487,10 +481,6 @@ def _stage(name, call):
     origin = TraceProvenance(name, call.fun_name, call.names)
     jaxpr, consts = trace_to_jaxpr(call, call.avals, origin, threads=True)
     return ClosedJaxpr(jaxpr, read_refs(consts))
-
-
-def _shapes(call, jaxpr):
-    return call.output(list(map(struct_of, jaxpr.out_avals)))
 
 
 def _flat_call(name, fun, args, kwargs, static_argnums):
@@ -572,6 +562,10 @@ def make_jaxpr(
 
     make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', 'a function')})"
     return make_jaxpr_f
+
+
+def _shapes(call, jaxpr):
+    return call.output(list(map(struct_of, jaxpr.out_avals)))
 
 
 def _traced_types(fun):

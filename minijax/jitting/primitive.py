@@ -27,9 +27,9 @@ from minijax.rematerialization.jaxpr_transforms import (
     convert_constvars_closed,
     dce_closed_jaxpr,
     dce_rules,
-    partial_eval_jaxpr,
     partition_list,
 )
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 from minijax.rematerialization.remat import (
     batch_call_rule,
     dce_call_rule,

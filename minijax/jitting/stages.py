@@ -182,6 +182,11 @@ class CompiledMemoryStats:
     output_size_in_bytes: int
     alias_size_in_bytes: int
     temp_size_in_bytes: int
+    host_generated_code_size_in_bytes: int = 0  # there is no second memory of a host
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
 
     @property
     def peak_memory_in_bytes(self):
@@ -441,6 +446,14 @@ class Wrapped(Protocol[P, _Result]):
         """Forget the programs."""
 
 
+class _ProgramText(str):
+    """A program in a dialect, which is its text, ``str(program)``."""
+
+    def as_hlo_text(self):
+        """Return the text; for ``"hlo"`` it is StableHLO, as its first line says."""
+        return str(self)
+
+
 class Lowered(Pruned):
     """A program that is ready for a compiler.
 
@@ -461,17 +474,18 @@ class Lowered(Pruned):
         return self._text("jaxpr" if dialect is None else dialect, debug_info)
 
     def compiler_ir(self, dialect=None):
-        """Return what a compiler is given, a `ClosedJaxpr`.
+        """Return what a compiler is given.
+
+        Args:
+          dialect: by default, and for ``"jaxpr"``, a `ClosedJaxpr`; for others that
+            `as_text` knows the text, with `as_hlo_text()`.
 
         Raises:
-          ValueError: if another dialect is asked for; `as_text` knows those.
+          ValueError: if there is no such dialect.
         """
-        if dialect not in (None, "jaxpr"):
-            raise ValueError(
-                f"unknown dialect: {dialect}. compiler_ir() returns the jaxpr, and "
-                "as_text(dialect) the program as text."
-            )
-        return self._pruned[0]
+        if dialect in (None, "jaxpr"):
+            return self._pruned[0]
+        return _ProgramText(self._text(dialect, False))
 
     def compile(self, compiler_options=None):
         """Return the last stage, a `Compiled`.

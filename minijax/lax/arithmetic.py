@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (60d755da).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (4d0089ef).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,10 +44,10 @@ from minijax.arrays.numerics import (
     check_same_dtype,
     convert_impl,
     literal_in_dtype,
-    refuse_sharding,
     remove_axes,
     same_type_aval,
     warn_complex_to_real,
+    with_out_sharding,
 )
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -251,6 +251,7 @@ def _broadcast(xp, x, shape, broadcast_dimensions):
 def_shape_and_impl(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
+@with_out_sharding
 def broadcast_in_dim(
     operand: ArrayLike,
     shape: Sequence[int],
@@ -267,7 +268,6 @@ def broadcast_in_dim(
 
     Reference: ``jax.lax.broadcast_in_dim``.
     """
-    refuse_sharding("broadcast_in_dim", out_sharding)
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
     places = canonicalize_int_tuple(broadcast_dimensions)

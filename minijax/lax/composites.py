@@ -25,6 +25,7 @@ from minijax.arrays.numerics import (
     check_kind,
     check_rank,
     check_same_dtype,
+    with_out_sharding,
 )
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
@@ -170,6 +171,7 @@ _FOLDS = {
 }  # fmt: skip
 
 
+@with_out_sharding
 def reduce(
     operands: Any,
     init_values: Any,
@@ -184,7 +186,7 @@ def reduce(
       init_values: a tree of scalars, from which the fold begins.
       computation: a function of two trees of scalars; it should be associative.
       dimensions: the axes.
-      out_sharding: None.
+      out_sharding: where the result lies on a mesh.
 
     Raises:
       ValueError: if there are no arrays, they differ in shape, or an initial value is
@@ -233,6 +235,7 @@ def _rows(x, dimensions):
     return lax.reshape(x, (count, *x.shape[len(folded) :]))
 
 
+@with_out_sharding
 def ragged_dot(
     lhs: Array,
     rhs: Array,
@@ -249,7 +252,8 @@ def ragged_dot(
       rhs: a matrix for each group, of shape ``[g, k, n]``.
       group_sizes: how many rows each group has, integers of shape ``[g]``.
       precision, preferred_element_type: as in `dot_general`.
-      group_offset, out_sharding: None.
+      group_offset: None.
+      out_sharding: where the result lies on a mesh.
 
     Returns:
       An array of shape ``[m, n]``; rows of no group are 0.

@@ -19,8 +19,8 @@ from minijax.arrays.numerics import (
     canonicalize_int_tuple,
     dim_size_along,
     lhs_free_axes,
-    refuse_sharding,
     sizes_of_axes,
+    with_out_sharding,
 )
 from minijax.core import Array
 from minijax.lax.reductions import Precision
@@ -57,6 +57,7 @@ class RaggedDotDimensionNumbers:
             object.__setattr__(self, name, canonicalize_int_tuple(getattr(self, name)))
 
 
+@with_out_sharding
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -76,7 +77,7 @@ def ragged_dot_general(
         kind of the ragged one that come before it.
       ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
       precision, preferred_element_type: as in `dot_general`.
-      group_offset, out_sharding: None.
+      group_offset, out_sharding: where the result lies on a mesh.
 
     Returns:
       If the ragged axis is neither shared nor summed over, the product of each group
@@ -89,7 +90,6 @@ def ragged_dot_general(
 
     Reference: ``jax.lax.ragged_dot_general``.
     """
-    refuse_sharding("ragged_dot_general", out_sharding)
     if group_offset is not None:
         raise NotImplementedError("ragged_dot_general: group_offset has to be None.")
     axes, counts = ragged_dot_dimension_numbers, jnp.asarray(group_sizes)

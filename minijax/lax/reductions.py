@@ -54,10 +54,10 @@ from minijax.arrays.numerics import (
     dot_general_impl,
     lhs_free_axes,
     operator_index,
-    refuse_sharding,
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
+    with_out_sharding,
 )
 from minijax.core import Array, Primitive
 from minijax.lax.arithmetic import astype, def_reduction
@@ -315,6 +315,7 @@ def _check_precision(precision):
             Precision(one.lower() if isinstance(one, str) else one)
 
 
+@with_out_sharding
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -341,7 +342,6 @@ def dot_general(
     Reference: ``jax.lax.dot_general``.
     """
     _check_precision(precision)
-    refuse_sharding("dot_general", out_sharding)
     contracting, batch = dimension_numbers
     own, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None
     last: np.dtype | None = None
@@ -369,6 +369,7 @@ def dot_general(
     return convert_element_type(real(result) if own.kind == "c" else result, last)
 
 
+@with_out_sharding
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -382,7 +383,6 @@ def dot(
 
     Reference: ``jax.lax.dot``.
     """
-    refuse_sharding("dot", out_sharding)
     if dimension_numbers is not None:
         how = dimension_numbers, precision, preferred_element_type
         return dot_general(lhs, rhs, *how)

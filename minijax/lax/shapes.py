@@ -39,9 +39,9 @@ from minijax.arrays.numerics import (
     convert_impl,
     number_in_dtype,
     operator_index,
-    refuse_sharding,
     remove_axes,
     warn_complex_to_real,
+    with_out_sharding,
 )
 from minijax.arrays.transfer import device_put_leaf, put_result_on_device
 from minijax.core import Array, Primitive
@@ -56,6 +56,7 @@ from minijax.typing import ArrayLike
 # Reshape, transpose and their kin: primitives that rearrange and do not compute.
 
 
+@with_out_sharding
 def broadcast(
     operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None
 ) -> Array:
@@ -63,7 +64,6 @@ def broadcast(
 
     Reference: ``jax.lax.broadcast``.
     """
-    refuse_sharding("broadcast", out_sharding)
     shape = (*sizes, *typeof(operand).shape)
     if len(sizes) == 0 and not isinstance(operand, Array):
         return as_array_impl(operand)
@@ -104,6 +104,7 @@ def_shape_and_impl(
 )
 
 
+@with_out_sharding
 def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],
@@ -120,7 +121,6 @@ def reshape(
 
     Reference: ``jax.lax.reshape``.
     """
-    refuse_sharding("reshape", out_sharding)
     if not hasattr(new_sizes, "__iter__"):
         new_sizes = (new_sizes,)
     new_sizes = canonicalize_int_tuple(new_sizes, "Shapes")
@@ -559,6 +559,7 @@ def _iota(xp, dtype, shape, dimension):
 def_shape_and_impl(iota_p, _iota_shape, _iota)
 
 
+@with_out_sharding
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Array:
@@ -566,7 +567,6 @@ def broadcasted_iota(
 
     Reference: ``jax.lax.broadcasted_iota``.
     """
-    refuse_sharding("broadcasted_iota", out_sharding)
     dtype, shape = canonicalize_dtype(dtype), canonicalize_int_tuple(shape, "Shapes")
     dimension = operator_index(dimension, "dimension of iota")
     return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)

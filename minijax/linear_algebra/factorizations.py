@@ -353,13 +353,14 @@ def _eigh_shape(x, *, subset_by_index, algorithm, **how):
 
 eigh_p = Primitive("eigh")
 eigh_p.multiple_results = True
-def_shape_and_impl(
-    eigh_p,
-    _eigh_shape,
-    lambda xp, x, *, lower, **how: factor_or_nan(
-        lambda x: [*xp.linalg.eigh(x, "L" if lower else "U")][::-1], x
-    ),
-)
+
+
+def _eigh(xp, x, *, lower, **how):
+    triangle = "L" if lower else "U"
+    return factor_or_nan(lambda x: [*xp.linalg.eigh(x, triangle)][::-1], x)
+
+
+def_shape_and_impl(eigh_p, _eigh_shape, _eigh)
 
 
 def _eigh_jvp(primals, tangents, **how):
@@ -707,8 +708,7 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
 svd_p = Primitive("svd")
 svd_p.multiple_results = True
 def_shape_and_impl(svd_p, _svd_shape, _svd)
-jvp_rules[svd_p] = svd_jvp
-cpu_rules[svd_p] = svd_by_routine
+jvp_rules[svd_p], cpu_rules[svd_p] = svd_jvp, svd_by_routine
 factorization_rules(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 

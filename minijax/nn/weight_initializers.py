@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.arrays.numerics import canonicalize_axis, refuse_sharding
+from minijax.arrays.numerics import canonicalize_axis, place_result
 from minijax.core import Array
 from minijax.typing import ArrayLike
 
@@ -44,9 +44,8 @@ def initializer(name: str, dtype: Any, draw: Callable) -> Initializer:
         dtype: Any = default,
         out_sharding: Any = None,
     ) -> Array:
-        refuse_sharding(name, out_sharding)
         dtype = jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
-        return draw(key, tuple(shape), dtype)
+        return place_result(name, draw(key, tuple(shape), dtype), out_sharding)
 
     init.__name__ = init.__qualname__ = name
     return init

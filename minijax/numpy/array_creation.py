@@ -61,7 +61,7 @@ def array(
       order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
       device: where it is to be; by default, where `object` is, or the CPU.
-      out_sharding: None, since an array lies on one device.
+      out_sharding: where the result lies on a mesh, in place of `device`.
 
     Returns:
       An array. Its type is weak if `object` is one number and `dtype` is None.
@@ -215,7 +215,7 @@ def full(
       fill_value: number or array that broadcasts to `shape`.
       dtype: dtype of the result; by default that of the value.
       device: where it is to be; by default, the CPU.
-      out_sharding: None, since an array lies on one device.
+      out_sharding: where the result lies on a mesh, in place of `device`.
 
     Reference: ``jax.numpy.full``.
     """

@@ -21,7 +21,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import refuse_sharding
+from minijax.arrays.numerics import with_out_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import check_arraylike, common_dtype_and_weak_type
@@ -508,6 +508,7 @@ def _read(name, args):
     return parse_subscripts(text, shapes_of(operands)), operands
 
 
+@with_out_sharding
 def einsum(
     subscripts: Any,
     /,
@@ -539,7 +540,6 @@ def einsum(
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
-    refuse_sharding("einsum", out_sharding)
     found, given = _read("einsum", (subscripts, *operands))
     arrays = [as_array(x) for x in given]
     dtype, weak_type = common_dtype_and_weak_type(*arrays)

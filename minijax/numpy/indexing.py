@@ -19,7 +19,12 @@ from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import config, dtype_kind, warn_user
-from minijax.arrays.numerics import canonicalize_axis, operator_index, refuse_sharding
+from minijax.arrays.numerics import (
+    canonicalize_axis,
+    operator_index,
+    place_result,
+    with_out_sharding,
+)
 from minijax.core import Array, tracer_methods
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import ConcretizationTypeError
@@ -161,12 +166,12 @@ def updating(enter, doc, finish=None):
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        refuse_sharding("at", out_sharding)
         promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         array = ones_like(self.array) if finish else self.array
         args = values, enter, promises, wrap_negative_indices
         result = scatter_indexed_update(array, self.index, *args)
-        return finish(self.array, result) if finish else result
+        result = finish(self.array, result) if finish else result
+        return place_result("at", result, out_sharding)
 
     method.__doc__ = doc
     return api_boundary(method)
@@ -210,10 +215,10 @@ class IndexUpdates:
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return the elements; those outside are `fill_value` in the mode "fill"."""
-        refuse_sharding("get", out_sharding)
         promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
         args = promises, fill_value, wrap_negative_indices
-        return index_array(self.array, self.index, *args)
+        result = index_array(self.array, self.index, *args)
+        return place_result("get", result, out_sharding)
 
     @api_boundary
     def apply(
@@ -658,6 +663,7 @@ def _filled(places, fill_value, missing):
     return tuple(where(missing, fill, place) for fill, place in pairs)
 
 
+@with_out_sharding
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
@@ -677,7 +683,6 @@ def bincount(
 
     Reference: ``jax.numpy.bincount``.
     """
-    refuse_sharding("bincount", out_sharding)
     x = as_arraylike("bincount", x)
     x = astype(x, np.int32) if dtype_kind(x.dtype) == "b" else x
     if dtype_kind(x.dtype) not in "iu":
@@ -841,6 +846,7 @@ def segment_reduction(name, scatter, start, reduce):
       reduce: the reduction of a whole axis, for buckets.
     """
 
+    @with_out_sharding
     def function(
         data: ArrayLike,
         segment_ids: ArrayLike,
@@ -851,7 +857,6 @@ def segment_reduction(name, scatter, start, reduce):
         mode: Any = None,
         out_sharding: Any = None,
     ) -> Array:
-        refuse_sharding(name, out_sharding)
         data, ids = as_arraylike(name, data), as_arraylike(name, segment_ids)
         shape = (count_segments(ids, num_segments), *data.shape[1:])
         promises = ScatterIndexInfo(indices_are_sorted, unique_indices, mode)
@@ -884,6 +889,7 @@ SEGMENT_DOC = """Reduce the segments of an array along its first axis: {name}.
       indices_are_sorted, unique_indices: what the caller promises.
       bucket_size: how many elements are reduced together before the buckets are.
       mode: what becomes of numbers that no segment has; by default they are left out.
+      out_sharding: where the result lies on a mesh.
 
     Reference: ``jax.ops.{name}``.
     """

@@ -16,7 +16,7 @@ from minijax import lax
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import check_room, promised
-from minijax.arrays.numerics import dim_size_along, operator_index, refuse_sharding
+from minijax.arrays.numerics import dim_size_along, operator_index, with_out_sharding
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type
@@ -193,6 +193,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     return reshape(spread, tuple(rep * size for rep, size in zip(reps, A.shape)))
 
 
+@with_out_sharding
 def repeat(
     a: ArrayLike,
     repeats: Any,
@@ -216,7 +217,6 @@ def repeat(
 
     Reference: ``jax.numpy.repeat``.
     """
-    refuse_sharding("repeat", out_sharding)
     a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
     if total_repeat_length is not None:

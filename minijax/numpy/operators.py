@@ -212,9 +212,10 @@ def refuse_flat(_):
 register_methods({"flat": property(refuse_flat)})
 
 
-def reshape_method(x, *shape, order="C"):
+def reshape_method(x, *shape, order="C", out_sharding=None):
     """Give the elements a new shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    return reshape(x, shape[0] if len(shape) == 1 else shape, order)
+    shape = shape[0] if len(shape) == 1 else shape
+    return reshape(x, shape, order, out_sharding=out_sharding)
 
 
 def transpose_method(x, *axes):

@@ -15,7 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import refuse_sharding
+from minijax.arrays.numerics import with_out_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import promote_dtypes_inexact
@@ -219,6 +219,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, True, weights)
 
 
+@with_out_sharding
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -235,7 +236,6 @@ def percentile(
 
     Reference: ``jax.numpy.percentile``.
     """
-    refuse_sharding("percentile", out_sharding)
     q = _hundredth("percentile", q)
     return quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 

@@ -18,7 +18,7 @@ from minijax.arrays.numerics import (
     canonicalize_axis,
     canonicalize_int_tuple,
     non_integer_message,
-    refuse_sharding,
+    with_out_sharding,
 )
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike
@@ -90,6 +90,7 @@ def canonical_axes(axis, ndim):
     return axes
 
 
+@with_out_sharding
 def reshape(
     a: ArrayLike,
     shape: int | Sequence[int],
@@ -111,7 +112,6 @@ def reshape(
 
     Reference: ``jax.numpy.reshape``.
     """
-    refuse_sharding("reshape", out_sharding)
     a = as_arraylike("reshape", a)
     sizes = complete_shape(a.shape, canonicalize_shape(shape))
     if order == "F":
@@ -218,6 +218,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 broadcast_shapes = lax.broadcast_shapes
 
 
+@with_out_sharding
 def broadcast_to(
     array: ArrayLike, shape: int | Sequence[int], *, out_sharding: Any = None
 ) -> Array:
@@ -228,7 +229,6 @@ def broadcast_to(
 
     Reference: ``jax.numpy.broadcast_to``.
     """
-    refuse_sharding("broadcast_to", out_sharding)
     return broadcast_to_shape(
         as_arraylike("broadcast_to", array), canonicalize_shape(shape)
     )

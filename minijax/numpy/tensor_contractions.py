@@ -19,7 +19,7 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
     canonicalize_int_tuple,
     operator_index,
-    refuse_sharding,
+    with_out_sharding,
 )
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
@@ -82,6 +82,7 @@ def contract(a, b, axes, precision, preferred_element_type, batch=((), ())):
     return lax.dot_general(a, b, (axes, batch), precision, dtype)
 
 
+@with_out_sharding
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -102,13 +103,13 @@ def dot(
 
     Reference: ``jax.numpy.dot``.
     """
-    refuse_sharding("dot", out_sharding)
     a, b = operands("dot", a, b)
     axes = (a.ndim - 1,), (b.ndim - 2 if b.ndim > 1 else 0,)
     axes = axes if a.ndim and b.ndim else ((), ())
     return contract(a, b, axes, precision, preferred_element_type)
 
 
+@with_out_sharding
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -131,7 +132,6 @@ def matmul(
 
     Reference: ``jax.numpy.matmul``.
     """
-    refuse_sharding("matmul", out_sharding)
     a, b = operands("matmul", a, b)
     for position, ndim in enumerate((a.ndim, b.ndim)):
         if not ndim:
@@ -196,6 +196,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     return multiply(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
 
 
+@with_out_sharding
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -217,7 +218,6 @@ def tensordot(
 
     Reference: ``jax.numpy.tensordot``.
     """
-    refuse_sharding("tensordot", out_sharding)
     a, b = operands("tensordot", a, b)
     pairs = _pairs(axes, a, b)
     return contract(a, b, pairs, precision, preferred_element_type)

@@ -20,7 +20,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind, refuse_sharding
+from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind, place_result
 from minijax.callbacks.callback import io_callback
 from minijax.core import Array
 from minijax.jaxprs.types import ShapeDtypeStruct
@@ -64,14 +64,13 @@ def rng_bit_generator(
       shape: of the integers.
       dtype: of the integers; those of 8 and 16 bits are the lowest bits of words.
       algorithm: a `RandomAlgorithm`.
-      out_sharding: None.
+      out_sharding: where the result lies on a mesh.
 
     Raises:
       TypeError: for a key of another type, or another dtype.
 
     Reference: ``jax.lax.rng_bit_generator``.
     """
-    refuse_sharding("rng_bit_generator", out_sharding)
     dtype, shape = canonicalize_dtype(dtype), canonicalize_shape(shape)
     if dtype.kind != "u":
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
@@ -81,7 +80,8 @@ def rng_bit_generator(
             "rng_bit_generator takes a key of type uint32[4] or uint64[2], got "
             f"{typeof(key)}."
         )
-    return _bits(key, shape, dtype, RandomAlgorithm(algorithm))
+    after, bits = _bits(key, shape, dtype, RandomAlgorithm(algorithm))
+    return after, place_result("rng_bit_generator", bits, out_sharding)
 
 
 @partial(jit, static_argnums=(1, 2, 3))

@@ -1,10 +1,9 @@
-"""Programs from programs: jvp, batching, inlining, partial evaluation of jaxprs.
+"""Programs from programs: jvp, batching, transposition, inlining, dead code.
 
 Each function takes a `ClosedJaxpr` and returns another, and remembers it.
 
 References: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in
 ``jax._src.interpreters``, ``inline_jaxpr_into_trace`` in
-``jax._src.interpreters.partial_eval``, ``partial_eval_jaxpr_nounits`` in
 ``jax._src.interpreters.partial_eval``, ``jax.lax.optimization_barrier``,
 ``jax.ad_checkpoint.Saveable``, ``Recompute``, ``Offloadable``,
 ``jax._src.ad_checkpoint``.
@@ -28,23 +27,19 @@ from minijax.core import (
     current_trace,
     impl_rules,
     set_current_trace,
-    trace_scope,
 )
 from minijax.diagnostics.tracebacks import source_line_readers
 from minijax.forward_mode.jvp import jvp_flat_fun, jvp_rules, zeros_like_tangent_aval
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
     JaxprEqn,
-    JaxprTrace,
-    JaxprTracer,
     Literal,
-    eval_jaxpr,
     jaxpr_as_fun,
     trace_to_jaxpr,
 )
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import TraceProvenance, weak_type_converter
-from minijax.linearization.linearize import PartialEvalTrace, linear_dce_hook
+from minijax.linearization.linearize import linear_dce_hook
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import broadcast_prefix
 from minijax.pytrees.tree_util import tree_flatten
@@ -352,100 +347,6 @@ def inline_calls_by_rule(closed, rules):
             return jaxpr_as_fun(closed)(*flat)
 
     return trace_flat_fun(program, closed.in_avals)
-
-
-# Partial evaluation: a program in two, of what is known now and what is unknown.
-
-
-@weakref_memoize
-def partial_eval_jaxpr(closed, in_unknown, instantiate=False):
-    """Evaluate in part: split a program into what is known now and what is not.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      in_unknown: for each input whether it is unknown.
-      instantiate: whether results count as unknown even if they are known: one flag, or
-        one for each result.
-
-    Returns:
-      A `PartialEvalResult`.
-    """
-    wanted = broadcast_flag(instantiate, len(closed.outvars))
-    now = JaxprTrace(current_trace())
-    with trace_scope(now), trace_scope(JaxprTrace(now)) as tape:
-        args = [
-            (tape if later else now).new_input(aval)
-            for later, aval in zip(in_unknown, closed.in_avals)
-        ]
-        trace = PartialEvalTrace(now, tape)
-        with set_current_trace(trace):
-            outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
-        out_unknown = tuple(map(trace.is_unknown, outs))
-        out_unknown = tuple(a or b for a, b in zip(out_unknown, wanted))
-        known_outs, unknown_outs = partition_list(out_unknown, outs)
-        jaxpr, consts = tape.to_jaxpr(unknown_outs)
-        unknown, residuals = _unknown_program(jaxpr, consts, now)
-        known, sources = _known_program(now, known_outs, residuals)
-    return PartialEvalResult(known, unknown, out_unknown, sources)
-
-
-class PartialEvalResult(NamedTuple):
-    """A program that was split.
-
-    Attributes:
-      known: a `ClosedJaxpr` from the known inputs to the known results, followed by
-        residuals.
-      unknown: a `ClosedJaxpr` from the residuals, followed by the unknown inputs,
-        to the unknown results.
-      out_unknown: for each result of the program whether it is unknown.
-      sources: for each residual where it is found: its place among the known inputs,
-        followed by the outputs of `known`.
-    """
-
-    known: ClosedJaxpr
-    unknown: ClosedJaxpr
-    out_unknown: tuple
-    sources: tuple
-
-    def residuals(self, known_args, known_outs):
-        """Return the values of the residuals."""
-        found = [*known_args, *known_outs]
-        return [found[source] for source in self.sources]
-
-    def results(self, known_outs, unknown_outs):
-        """Return the results of the whole program in order."""
-        count = self.out_unknown.count(False)
-        return merge_lists(self.out_unknown, known_outs[:count], unknown_outs)
-
-
-def _unknown_program(jaxpr, consts, now):
-    """Prune the tape, and turn those constants into inputs that `now` computes."""
-    values = dict(zip(jaxpr.constvars, consts))
-    jaxpr = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
-    is_residual = [_is_of(now, values[var]) for var in jaxpr.constvars]
-    constvars, residual_vars = partition_list(is_residual, jaxpr.constvars)
-    jaxpr = jaxpr.replace(constvars=constvars, invars=residual_vars + jaxpr.invars)
-    unknown = ClosedJaxpr(jaxpr, [values[var] for var in constvars])
-    return unknown, [values[var] for var in residual_vars]
-
-
-def _is_of(trace, x):
-    return isinstance(x, JaxprTracer) and x._trace is trace
-
-
-def _known_program(now, outs, residuals):
-    """Return the program of what is known, and where its residuals are found."""
-    atoms = [*now.invars, *map(now.atom, outs)]
-    new, sources = [], []
-    for residual in residuals:
-        if residual.variable not in atoms:
-            new.append(residual)
-            atoms.append(residual.variable)
-        sources.append(atoms.index(residual.variable))
-    jaxpr, consts = now.to_jaxpr(outs + new)
-    known = ClosedJaxpr(jaxpr, consts)
-    pruned = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
-    return close_jaxpr(pruned, known), tuple(sources)
 
 
 # Barriers: values that no optimisation sees through (optimization barrier).

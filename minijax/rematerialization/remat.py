@@ -24,7 +24,6 @@ from minijax.pytrees.api_util import holds_refs
 from minijax.pytrees.argument_checks import refs_in
 from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
-    PartialEvalResult,
     batch_jaxpr,
     broadcast_flag,
     closed_jaxpr_of_call,
@@ -44,7 +43,6 @@ from minijax.rematerialization.jaxpr_transforms import (
     map_operand_flags,
     merge_lists,
     optimization_barrier_p,
-    partial_eval_jaxpr,
     partial_eval_operand_flags,
     partition_list,
     prune_inputs,
@@ -54,6 +52,7 @@ from minijax.rematerialization.jaxpr_transforms import (
     trace_flat_fun,
     transpose_jaxpr,
 )
+from minijax.rematerialization.partial_eval import PartialEvalResult, partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 
 # Rematerialisation: calls of programs that are run again for their derivative.
@@ -66,16 +65,6 @@ shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
 # Rules of primitives that call a program: each is a call of a transformed program.
-
-
-def batch_call_rule(primitive):
-    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(axis, args, dims, jaxpr, **params):
-        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
-
-    return rule
 
 
 def keep_params(params, choose):
@@ -101,6 +90,16 @@ def jvp_call_rule(primitive, per_operand=keep_params):
         operands = *primals, *select_where(moving, tangents)
         outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
+
+    return rule
+
+
+def batch_call_rule(primitive):
+    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(axis, args, dims, jaxpr, **params):
+        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 
@@ -143,20 +142,6 @@ transpose_rules[remat_p] = transpose_call_rule(
     remat_p, map_operand_flags, declared_cotangent_avals
 )
 dce_rules[remat_p] = dce_call_rule(map_operand_flags)
-
-
-class RematSplit(NamedTuple):
-    """A program, or an equation, of which a policy keeps something.
-
-    Attributes:
-      known: what returns the kept values after its results.
-      staged: what takes them after its inputs; None if nothing is left to do.
-      residuals: the variables of these values.
-    """
-
-    known: Any
-    staged: Any
-    residuals: list
 
 
 def run_again(known, values, parts):
@@ -281,6 +266,20 @@ def policy_allows_saving(policy, eqn):
     if policy is None or eqn_has_effects(eqn):
         return eqn_has_effects(eqn)
     return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
+
+
+class RematSplit(NamedTuple):
+    """A program, or an equation, of which a policy keeps something.
+
+    Attributes:
+      known: what returns the kept values after its results.
+      staged: what takes them after its inputs; None if nothing is left to do.
+      residuals: the variables of these values.
+    """
+
+    known: Any
+    staged: Any
+    residuals: list
 
 
 def save_outputs(eqn, policy):

@@ -13,6 +13,8 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 
 # Made from chapters/10_reverse.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
+#   (28fbdf10).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,18 +55,26 @@ transpose_rules = RuleTable("transpose")
 
 
 class UndefinedPrimal:
-    """The place of an operand that a program is linear in; it has no value.
+    """The place of an operand that a program is linear in: cotangents add up there.
 
     Args:
-      aval: the `ShapedArray` of the operand.
+      aval: the `ShapedArray` of the operand, which has no value.
+
+    Attributes:
+      ct: the sum of what has arrived, an array; None is zero.
 
     Reference: ``jax.interpreters.ad.UndefinedPrimal``.
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "ct")
 
     def __init__(self, aval):
-        self.aval = aval
+        self.aval, self.ct = aval, None
+
+    def add(self, ct):
+        """Add an array, or None for zero, to what has arrived."""
+        if ct is not None:
+            self.ct = add_or_none(self.ct, weak_type_converter.value(ct, self))
 
     def __repr__(self):
         return f"Linear({self.aval})"
@@ -139,21 +149,6 @@ def unbroadcast(ct, operand):
 
 
 # Transpose rules: how each linear primitive hands a cotangent back to its operands.
-
-
-def transpose_eqn(eqn, cotangents, operands):
-    """Transpose one equation of a linear program.
-
-    Args:
-      eqn: a `JaxprEqn`.
-      cotangents: for each of its results an array, or None for zero.
-      operands: for each of its operands the value, or a `UndefinedPrimal`.
-
-    Returns:
-      For each operand an array, or None: zero, or not linear.
-    """
-    return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
-
 
 deftranspose_elementwise(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
 deftranspose_elementwise(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
@@ -291,20 +286,6 @@ deftranspose(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
 # Reverse mode: a linear program runs backwards, from cotangents to cotangents.
 
 
-class CotangentAccumulator(dict):
-    """The cotangents that have arrived so far: from variables to sums."""
-
-    def add(self, atom, ct):
-        """Add an array, or None for zero, to what has arrived at `atom`."""
-        if ct is not None and not isinstance(atom, Literal):
-            ct = weak_type_converter.value(ct, atom)
-            self[atom] = add_or_none(self.get(atom), ct)
-
-    def take(self, variables):
-        """Return what has arrived at `variables`, and forget it."""
-        return [self.pop(variable, None) for variable in variables]
-
-
 def linear_eqns(jaxpr, consts, operands):
     """Evaluate what can be evaluated of a jaxpr, and list what cannot.
 
@@ -314,20 +295,38 @@ def linear_eqns(jaxpr, consts, operands):
       operands: for each input its value, or a `UndefinedPrimal`.
 
     Returns:
-      A list of ``(eqn, operands)`` for each equation with a `UndefinedPrimal` operand,
-      in order.
+      A list of ``(eqn, operands, places)``, one for each linear equation, in order; and
+      the values or places of the results of the jaxpr.
     """
     env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, operands))
+
+    def read(atom):
+        return atom.value if isinstance(atom, Literal) else env[atom]
+
     linear = []
     for eqn in jaxpr.eqns:
-        xs = [x.value if isinstance(x, Literal) else env[x] for x in eqn.invars]
-        if any(isinstance(x, UndefinedPrimal) for x in xs):
-            linear.append((eqn, xs))
-            results = [UndefinedPrimal(var.aval) for var in eqn.outvars]
+        xs = list(map(read, eqn.invars))
+        if any(map(is_place, xs)):
+            outs = [UndefinedPrimal(var.aval) for var in eqn.outvars]
+            linear.append((eqn, xs, outs))
         else:
-            results = eqn.primitive.bind_all(*xs, **eqn.params)
-        env.update(zip(eqn.outvars, results))
-    return linear
+            outs = eqn.primitive.bind_all(*xs, **eqn.params)
+        env.update(zip(eqn.outvars, outs))
+    return linear, list(map(read, jaxpr.outvars))
+
+
+def transpose_eqn(eqn, cotangents, operands):
+    """Transpose one equation of a linear program.
+
+    Args:
+      eqn: a `JaxprEqn`.
+      cotangents: for each of its results an array, or None for zero.
+      operands: for each of its operands the value, or a `UndefinedPrimal`.
+
+    Returns:
+      For each operand an array, or None: zero, or not linear.
+    """
+    return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
 
 
 def backward_pass(jaxpr, consts, operands, cotangents):
@@ -345,20 +344,27 @@ def backward_pass(jaxpr, consts, operands, cotangents):
     Returns:
       For each input an array of its shape, or None: zero, or not linear.
     """
-    totals = CotangentAccumulator()
-    for atom, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        totals.add(atom, ct)
-    for eqn, xs in reversed(linear_eqns(jaxpr, consts, operands)):
-        cts = totals.take(eqn.outvars)
-        if any(ct is not None for ct in cts):
-            arrived = transpose_eqn(eqn, cts, xs)
-            for atom, ct in zip(eqn.invars, arrived, strict=True):
-                totals.add(atom, ct)
-    arrived = totals.take(jaxpr.invars)
-    return [
-        ct if isinstance(x, UndefinedPrimal) else None
-        for ct, x in zip(arrived, operands)
-    ]
+    inputs = [UndefinedPrimal(x.aval) if is_place(x) else x for x in operands]
+    linear, results = linear_eqns(jaxpr, consts, inputs)
+    arrive(results, cotangents)
+    while linear:
+        eqn, xs, places = linear.pop()
+        if any(place.ct is not None for place in places):
+            cts = [place.ct for place in places]
+            arrive(xs, transpose_eqn(eqn, cts, xs))
+    return [x.ct if is_place(x) else None for x in inputs]
+
+
+def arrive(operands, cotangents):
+    """Add cotangents to those operands that are places."""
+    for x, ct in zip(operands, cotangents, strict=True):
+        if is_place(x):
+            x.add(ct)
+
+
+def is_place(x):
+    """Return whether `x` is a `UndefinedPrimal`."""
+    return isinstance(x, UndefinedPrimal)
 
 
 def vjp_flat_fun(f, primals, num_outs=None):

@@ -34,16 +34,15 @@ from minijax.rematerialization.caching import (
     weakref_memoize,
 )
 from minijax.rematerialization.jaxpr_transforms import (
-    PartialEvalResult,
     batch_jaxpr,
     dce_closed_jaxpr,
     has_effects,
     jvp_jaxpr,
-    partial_eval_jaxpr,
     partition_list,
     prune_inputs,
     trace_flat_fun,
 )
+from minijax.rematerialization.partial_eval import PartialEvalResult, partial_eval_jaxpr
 
 # The step of a scan: its operands in groups, and what transformations make of it.
 

@@ -62,7 +62,6 @@ from minijax.rematerialization.jaxpr_transforms import (
     convert_constvars_closed,
     dce_closed_jaxpr,
     dce_rules,
-    partial_eval_jaxpr,
     partition_list,
     prune_inputs,
     scatter_by_mask,
@@ -70,6 +69,7 @@ from minijax.rematerialization.jaxpr_transforms import (
     trace_flat_fun,
     transpose_jaxpr,
 )
+from minijax.rematerialization.partial_eval import partial_eval_jaxpr
 from minijax.reverse_mode.backward_pass import UndefinedPrimal, transpose_rules
 from minijax.sharding.manual_axes import (
     get_vma,

@@ -13,6 +13,7 @@ from typing import Any
 
 from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.devices import Sharding, default_placement, sharding_converters
+from minijax.arrays.numerics import result_placers
 from minijax.arrays.transfer import device_put_leaf, device_put_p
 from minijax.batching.vmap import vmap_rules
 from minijax.core import impl_rules
@@ -360,3 +361,10 @@ def _on_mesh(wanted):
             f"{wanted!r}: device_put moves arrays to other places."
         )
     return wanted
+
+
+def _place_result(name, x, wanted):
+    return _resharded(x, wanted)
+
+
+result_placers[PartitionSpec] = result_placers[NamedSharding] = _place_result

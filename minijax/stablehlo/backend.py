@@ -14,4 +14,11 @@ def stablehlo_text(closed, name, donated):
     return module.mlir_module_text(closed, name)
 
 
+def hlo_text(closed, name, donated):
+    """Return the same text for those who ask for XLA's own dialect, with its name."""
+    text = stablehlo_text(closed, name, donated)
+    return f"// StableHLO, from which XLA makes its HLO\n{text}"
+
+
 text_formats["stablehlo"] = stablehlo_text
+text_formats["hlo"] = hlo_text

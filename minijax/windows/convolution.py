@@ -18,10 +18,10 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import (
     canonicalize_int_tuple,
     operator_index,
-    refuse_sharding,
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
+    with_out_sharding,
 )
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Array, Primitive
@@ -107,6 +107,7 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
 def_shape_and_impl(conv_general_dilated_p, conv_shape_rule, _convolved)
 
 
+@with_out_sharding
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -137,7 +138,7 @@ def conv_general_dilated(
       batch_group_count: in how many groups examples are, each with its own window.
       precision: a `Precision`, its name, or a pair; it changes nothing.
       preferred_element_type: the dtype of the result; by default that of `lhs`.
-      out_sharding: None.
+      out_sharding: where the result lies on a mesh.
 
     Returns:
       An array of the axes that `dimension_numbers` say.
@@ -147,7 +148,6 @@ def conv_general_dilated(
 
     Reference: ``jax.lax.conv_general_dilated``.
     """
-    refuse_sharding("conv_general_dilated", out_sharding)
     avals, ones = (typeof(lhs), typeof(rhs)), (1,) * (typeof(rhs).ndim - 2)
     numbers = conv_dimension_numbers(avals[0].shape, avals[1].shape, dimension_numbers)
     numbers = ConvDimensionNumbers(*map(canonicalize_int_tuple, numbers))
