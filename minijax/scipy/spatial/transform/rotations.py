@@ -50,6 +50,7 @@ def composed(p, q):
     return jnp.concatenate([vector, scalar], -1)
 
 
+@promoting
 def quaternion_inverse(quat):
     """Return the quaternion of the rotation back."""
     return quat * jnp.array([-1, -1, -1, 1], quat.dtype)
