@@ -203,6 +203,21 @@ class Stage:
             found += [f"{cell.module}.py: {name}, amended" for name in left]
         return found
 
+    def next_to_write(self, files: Files, index: int) -> str:
+        """The first piece above a cell that is still to write, or empty.
+
+        Args:
+          index: the number of the cell on the page.
+        """
+        left = [text.partition(": ")[2] for text in self.unwritten(files)]
+        left = [text.removesuffix(", amended") for text in left]
+        for cell in self.chapter.cells[: index - 1]:
+            names = (cell.amends or names_in(cell)) if cell.module else ()
+            for name in names:
+                if any(f"{piece}.".startswith(f"{name}.") for piece in left):
+                    return f"{name}, {self.work.where[name]}"
+        return ""
+
     def absent(self, files: Files) -> list[str]:
         """Names that later pages import from the reader's modules, and do not find."""
         found = []
