@@ -13,7 +13,7 @@ References: ``jax.config.values``, ``jax.numpy_dtype_promotion``,
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 
@@ -403,6 +403,17 @@ def permissive_promotion():
     """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
     ranks, dtypes = "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion"
     return config.override_all({ranks: "allow", dtypes: "standard"})
+
+
+def promoting(function: Callable) -> Callable:
+    """Return a function whose own operations promote, whatever users have asked for."""
+
+    @wraps(function)
+    def inside(*args, **kwargs):
+        with permissive_promotion():
+            return function(*args, **kwargs)
+
+    return inside
 
 
 # Context managers that set switches in this thread, for a block or a function.
