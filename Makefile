@@ -203,10 +203,10 @@ experiments: $(ORACLE)/.installed
 	  || echo "Autograd cannot be installed here"
 	@$(ORACLE)/bin/python benchmarks/experiments.py --note "$(NOTE)"
 
-## make conformance     test-suites of other packages under the name jax; SUITES="optax jmp"
+## make conformance     test-suites of other packages under the name jax; SUITES="optax jmp", WHOLE=1
 conformance: $(STAMP)
 	$(call title,conformance)
-	@$(RUN) -m tests.conformance $(SUITES)
+	@$(RUN) -m tests.conformance $(SUITES) $(if $(WHOLE),--whole)
 
 $(BENCH)/.installed: constraints.txt pyproject.toml
 	$(call title,environment to measure in)

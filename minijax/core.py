@@ -20,6 +20,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
 #   Primitive.get_bind_params (8236823b).
 # Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
+# Amended in chapters/14_callbacks_rest.md: Trace.main (1a340ba1).
 
 from functools import partial
 
@@ -141,6 +142,8 @@ class Trace:
     alive = property(lambda self: self.life is None or self.life.locked())
     # Whether operations are written down, instead of being done.
     stages = False
+    # What marks the transformation that a trace belongs to: the trace itself.
+    main = property(lambda self: self)
 
     def process_primitive(self, primitive, args, params):
         """Return the list of results of `primitive` applied to `args`."""

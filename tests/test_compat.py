@@ -141,6 +141,17 @@ def test_the_same_trace_at_two_moments_is_the_same_state():
     assert hash(states[0]) == hash(core.get_opaque_trace_state())
 
 
+def test_tracers_of_one_transformation_are_told_by_the_mark_of_their_trace():
+    def f(x):
+        marks = core.find_top_trace([x]).main, x._trace.main
+        inner = []
+        minijax.jvp(lambda y: inner.append(y._trace.main) or y * x, (2.0,), (1.0,))
+        assert marks[0] is marks[1] is not inner[0]
+        return x
+
+    minijax.jvp(f, (1.0,), (1.0,))
+
+
 def test_inside_of_take_current_trace_numbers_are_computed():
     def f(x):
         with core.take_current_trace() as before:
