@@ -7,6 +7,7 @@ import nbformat
 
 from book.course.stage import Files, Stage
 from book.course.stubs import Work, stubbed
+from book.helper import amending
 from book.tools import export, folds
 from book.tools.modules import Package
 from book.tools.notebook import convert
@@ -54,6 +55,14 @@ def files_of(at: Stage, path: Path) -> tuple[Files, dict[str, str]]:
             f"and the page has {len(ours)}; keep each, and its first line"
         )
     texts = {cell.index: text for cell, text in zip(ours, found)}
+    for cell in (cell for cell in ours if cell.amends):
+        try:
+            amending.pieces(texts[cell.index].partition("\n")[2], cell.amends)
+        except (ValueError, SyntaxError) as error:
+            raise BookError(
+                f"in the section {cell.heading!r}, what amends "
+                f"{', '.join(cell.amends)} is still to write: {error}"
+            ) from None
     new = [replace(c, text=texts.get(c.index, c.text)) for c in at.chapter.cells]
     chapters = [*at.whole.chapters[:-1], replace(at.chapter, cells=new)]
     answers = {str(c.metadata[EXERCISE]): c.source for c in cells if _is_solved(c)}
