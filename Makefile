@@ -194,6 +194,7 @@ bench: $(BENCH)/.installed
 	@$(BENCH)/bin/python benchmarks/compiled.py
 	@$(BENCH)/bin/python benchmarks/growth.py
 	@$(BENCH)/bin/python benchmarks/device_rows.py
+	@$(RUN) -m book.tools.suites --table  # as recorded
 
 ## make experiments     the paper's experiments beside JAX and Autograd; NOTE="a busy machine"
 experiments: $(ORACLE)/.installed

@@ -240,6 +240,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.extend.promotion": {
+        "minijax.arrays.config": "promoting",
         "minijax.lax.arithmetic": "astype promote_dtypes promote_shapes",
         "minijax.lax.reductions": "promote_dtypes_inexact promote_dtypes_numeric",
     },

@@ -157,6 +157,7 @@ def test_a_tracer_has_no_buffer():
 
 def test_evaluate_asks_the_shape_rule_first():
     twice_p = Primitive("twice")
+    twice_p.multiple_results = True
     def_shape_and_impl(
         twice_p,
         lambda x: [x.update(dtype=np.int8), x],

@@ -210,7 +210,7 @@ def test_what_a_page_amends_is_the_readers_to_amend(tmp_path):
     left = [name for name in at.unwritten(files_in(tmp_path, at)) if "amended" in name]
     assert len(left) == len(cell.amends)
     made = at.filled(files_in(tmp_path, at))
-    assert "__array_priority__ = " in made["core.py"] and "def mine()" in made["core.py"]
+    assert "__array_priority__ = " in made["core.py"] and "def mine()" in text
     with pytest.raises(BookError, match="has no Array"):
         amended(text.replace("class Array(", "class Values("), cell, at.whole)
 

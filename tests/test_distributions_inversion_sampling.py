@@ -268,11 +268,6 @@ def test_programs_obey_the_switch_of_gumbel_numbers_at_each_call():
             NotImplementedError,
             "'unsafe_rbg' is not here",
         ),
-        (
-            lambda: minijax.threefry_partitionable(False).__enter__(),
-            NotImplementedError,
-            "always on here",
-        ),
     ],
 )
 def test_refusals(call, kind, message):

@@ -12,6 +12,7 @@ import pytest
 
 from minijax_book import figures, layout, render, rides, svg
 from minijax_book.ratios import ratios
+from minijax_book.waits import waits
 
 ROOT = Path(__file__).resolve().parents[1]
 NASTY = "a<b & \"c\" 'd' </title>]]>"
@@ -139,6 +140,8 @@ def drawings():
     yield "bars", figures.bars({"add": 0, NASTY * 3: 123456, "m": 0.333}, "calls")
     yield "bars titled", figures.bars({"add": 2}, "calls", NASTY * 9)
     yield "ratios empty", ratios([])
+    yield "waits empty", waits([])
+    yield "waits", waits([("tinygp", 225.0, 38.5), (NASTY * 3, 4.1, 0.0)])
     yield "ratios", ratios([("call", 0.04, 0.15), (NASTY * 3, 1.3, 1.0)])
     yield "line empty", figures.number_line({})
     points = {"2": 2.0, "2.00001": 2.00001, "2.0002": 2.0002, "5": 5.0}
@@ -399,6 +402,14 @@ def test_ratios():
     assert "call: 0.04 of JAX's; sum: 1.3 of JAX's" in figure.alt
     with pytest.raises(ValueError, match="greater than 0"):
         ratios([("call", 0, 1)])
+
+
+def test_waits():
+    figure = waits([("tinygp", 225.0, 38.5), ("jmp", 4.1, 1.7)])
+    assert "tinygp: JAX 3.8 min, minijax 38 s; jmp: JAX 4 s, minijax 2 s" in figure.alt
+    assert figure.width < 390
+    with pytest.raises(ValueError, match="not less than 0"):
+        waits([("jmp", -1.0, 1.0)])
 
 
 def test_blocks_refuse_what_cannot_be_drawn():

@@ -113,6 +113,21 @@ PROGRAMS = {
 }
 
 
+
+def in_the_older_layout(program):
+    def older(keys):
+        with minijax.threefry_partitionable(False):
+            return program(keys)
+
+    return older
+
+
+PROGRAMS |= {
+    f"{name}, older layout": in_the_older_layout(PROGRAMS[name])
+    for name in ("split", "children", "bits", "bytes", "halves", "columns", "normal")
+}
+
+
 def as_numbers(tree):
     leaves = minijax.tree.leaves(tree)
     keyed = [x.aval.str_short().startswith("key") for x in leaves]

@@ -4,6 +4,7 @@ python -m book.course start FOLDER          begin, at chapter 1 or --at another
 python -m book.course check [PAGE]          what is still wrong, in words
 python -m book.course next [--ours]         the next page; ours for what is not written
 python -m book.course show NAME             one definition of ours, with its page
+python -m book.course pages                 how much each page asks for
 python -m book.course notebook PAGE --out F an assignment; `check PAGE --notebook F`
 
 The folder is the one that was started last, or that of `--folder`. There,
@@ -11,6 +12,7 @@ The folder is the one that was started last, or that of `--folder`. There,
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -22,8 +24,9 @@ from book.course.checks import KEPT, check, runner
 from book.course.stage import Stage, spines, stage
 from book.course.stubs import labels
 from book.tools import files
-from book.tools.source import PACKAGE, BookError, floor
+from book.tools.source import PACKAGE, BookError, exercises, floor
 
+MINUTES = re.compile(r"\((\d+) minutes\)")
 LAST = KEPT / "folder"
 
 
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run from the command line."""
     options = _parser().parse_args(arguments)
     command = {"start": _start, "check": _check, "next": _next}
-    command |= {"show": _show, "notebook": _notebook}
+    command |= {"show": _show, "notebook": _notebook, "pages": _pages}
     return command[options.command](options)
 
 
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     makes = commands.add_parser("notebook", help="write an assignment")
     makes.add_argument("page", type=floor)
     makes.add_argument("--out", type=Path)
+    commands.add_parser("pages", help="say how much each page asks for")
     for command in (looks, moves, shows):
         command.add_argument("--folder", type=Path)
     return parser
@@ -137,6 +141,19 @@ def _definitions(at: Stage, name: str):
                 later = [c for c in module.amending if label in c.amends]
                 head += "".join(f", amended in chapters/{c.chapter}.md" for c in later)
                 yield "\n".join([head, *lines[first - 1 : last]])
+
+
+def _pages(_: argparse.Namespace) -> int:
+    print("page       pieces   lines  exercises  minutes")
+    for page in spines():
+        at = stage(page)
+        lines = sum(piece.end - piece.start for _, piece in at.pieces())
+        texts = [text for _, text in exercises(at.chapter)]
+        minutes = sum(int(n) for text in texts for n in MINUTES.findall(text))
+        count = len(at.unwritten(at.started))
+        row = f"{count:6} {lines:7} {len(texts):10} {minutes:8}"
+        print(f"{page!s:10} {row}")
+    return 0
 
 
 def _notebook(options: argparse.Namespace) -> int:

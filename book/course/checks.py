@@ -241,6 +241,8 @@ def _failure(
         got=(got.error or got.printed or "nothing") if got else "the end of Python",
     )
     failure.missing = _missing(failure.got, stage)
+    if not failure.missing and chapter is stage.chapter:
+        failure.missing = stage.next_to_write(files_in(folder, stage), at)
     if not failure.missing:
         noted = runner.run(folder, chapter.floor, expected_file, noted=True)
         trail = got.trail if got else []

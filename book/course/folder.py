@@ -117,6 +117,10 @@ def move_on(folder: Path, at: Stage) -> list[str]:
                 text, more = _grown(own, path, amending, new)
                 said += more
         files.write(there, text)
+    rooms = [f"`check {c.floor}`" for c in between if c.floor.number == at.page.number]
+    if rooms:
+        listed = " and ".join(rooms)
+        said.append(f"{listed}: a back room, run on what you wrote for its floor.")
     return [*said, *_arrived(folder, new)]
 
 

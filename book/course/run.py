@@ -24,7 +24,7 @@ from typing import NamedTuple
 from book.tools import syntax
 from book.tools.source import PACKAGE, Cell, find_chapter, floor, read_chapter
 
-SECONDS = 30  # for one cell; a wrong definition may have no end
+SECONDS = 30  # of computing, for one cell; a wrong definition may have no end
 BYTES = 8 << 30
 CLOCK = "nbval-ignore-output"
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
@@ -150,16 +150,21 @@ def _take(cell: Cell, space: dict) -> None:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    def stop(*_):
-        raise TimeoutError(f"the cell ran for longer than {SECONDS} s")
+    """Stop a cell that computes for too long, or waits for ever."""
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    def stop(*_):
+        raise TimeoutError(f"the cell computed for longer than {SECONDS} s, or waits")
+
+    kinds = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
+    before = {number: signal.signal(number, stop) for number in kinds}
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 10 * SECONDS)  # on a busy machine
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, timer in kinds.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 @contextlib.contextmanager

@@ -11,12 +11,13 @@ from functools import cache, cached_property
 
 from book.course.stubs import (
     SIGN,
+    Piece,
     Work,
     filled,
     labels,
     name_of,
+    pieces,
     stubbed,
-    unwritten,
 )
 from book.helper import amending
 from book.tools import amendments, export, folds, modules, syntax
@@ -185,17 +186,37 @@ class Stage:
         """The line that says that a definition is to be amended."""
         return f"{AMEND}{name} ({self.section(cell)}), and take this line away"
 
+    def pieces(self) -> list[tuple[str, Piece]]:
+        """What the reader writes here: the files, and the parts of them."""
+        given = [(path, self.given[path]) for path in self.paths]
+        return [(path, x) for path, text in given for x in pieces(text, self.work)]
+
     def unwritten(self, files: Files) -> list[str]:
         """What of a reader's files is still to write, in the order of the page."""
         found = []
-        for path in self.paths:
-            names = unwritten(files.get(path, ""), self.given[path], self.work)
-            found += [f"{path}: {name}" for name in names]
+        for path, piece in self.pieces():
+            if piece.is_left(files.get(path, "")):
+                found.append(f"{path}: {piece.name}")
         for cell in self.foreign:
             text = files.get(f"{cell.module}.py", "")
             left = [name for name in cell.amends if self.mark(cell, name) in text]
             found += [f"{cell.module}.py: {name}, amended" for name in left]
         return found
+
+    def next_to_write(self, files: Files, index: int) -> str:
+        """The first piece above a cell that is still to write, or empty.
+
+        Args:
+          index: the number of the cell on the page.
+        """
+        left = [text.partition(": ")[2] for text in self.unwritten(files)]
+        left = [text.removesuffix(", amended") for text in left]
+        for cell in self.chapter.cells[: index - 1]:
+            names = (cell.amends or names_in(cell)) if cell.module else ()
+            for name in names:
+                if any(f"{piece}.".startswith(f"{name}.") for piece in left):
+                    return f"{name}, {self.work.where[name]}"
+        return ""
 
     def absent(self, files: Files) -> list[str]:
         """Names that later pages import from the reader's modules, and do not find."""

@@ -119,11 +119,6 @@ def stubbed(text: str, work: Work) -> str:
     return "\n".join(lines)
 
 
-def unwritten(text: str, ours: str, work: Work) -> list[str]:
-    """The names of the pieces that are still stubs in a reader's text of a module."""
-    return [piece.name for piece in pieces(ours, work) if piece.is_left(text)]
-
-
 def filled(text: str, ours: str, work: Work) -> str:
     """A reader's text of a module, with our pieces where it still has stubs."""
     lines = ours.split("\n")

@@ -28,8 +28,8 @@ from .records import recorded
 from .reels import reel
 from .sectors import sectors
 from .stages import stages
-from .stretches import stretch
 from .storeys import storeys
+from .stretches import stretch
 from .strides import strides
 from .tilings import tiling
 from .timelines import timeline
@@ -70,8 +70,8 @@ __all__ = [
     "stack",
     "stages",
     "standing",
-    "stretch",
     "storeys",
+    "stretch",
     "strides",
     "table",
     "tiling",

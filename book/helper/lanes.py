@@ -36,7 +36,7 @@ def lanes(names, events, roles=None, title="Operations go down, results come up"
 
 
 def _places(events, x):
-    """Where each event is drawn, and where the drawing ends: straight on is one line."""
+    """Where each event is drawn, and where all ends; straight on is one line."""
     places, before, end = [], 0, x
     for lane, text in events:
         same_way = before and (lane > 0) == (before > 0)

@@ -13,7 +13,8 @@ import re
 from book.helper.ratios import ratios
 from book.helper.rides import Storey, ride
 from book.helper.svg import Canvas, Figure
-from book.tools import counts, files, owner, pages
+from book.helper.waits import waits
+from book.tools import counts, files, owner, pages, suites
 from book.tools.source import PACKAGE, ROOT, Chapter, exercises, read_chapters
 
 TEMPLATE = ROOT / "book" / "landing.md"
@@ -146,6 +147,13 @@ def speed(record: dict) -> str:
     return _shown(ratios(dots, title="Our time divided by that of jax.jit"))
 
 
+def suites_chart() -> str:
+    """The chart of test-suites, the one that JAX takes longest for on top."""
+    rows = sorted(suites.rows(), key=lambda row: -row.theirs)
+    bars = [(row.name.removeprefix("dm_"), row.theirs, row.ours) for row in rows]
+    return _shown(waits(bars, title="How long the tests of packages take"))
+
+
 def contents(chapters: list[Chapter]) -> str:
     """The chapters by parts, each with its question and minutes."""
     lines, start = ["**Before we start**", ""], -1
@@ -187,9 +195,11 @@ def page() -> str:
         "ride": _shown(picture()),
         "counts": numbers(chapters),
         "speed": speed(record),
+        "suites": suites_chart(),
         "contents": contents(chapters),
     }
     slots = {"jax": about["jax"], "date": about["date"]}
+    slots["suites"] = suites.said_of_all(suites.rows())
     slots["requirement"] = f"minijax-book @ git+{address()}@{owner.reference()}"
     text = TEMPLATE.read_text(encoding="utf-8").format(**slots)
     return re.sub(r"<!-- (\w+) -->", lambda match: parts[match[1]], text)

@@ -33,7 +33,7 @@ FRONT = ["how_to_read", "notation"]
 BACK = """
     one_function errors names compatibility grid hooks switches speed suites solutions
     glossary
-    differences reading_jax grammars how_built bibliography
+    differences reading_jax grammars teachers how_built bibliography
 """.split()
 MADE = """
     one_function names compatibility grid hooks switches speed suites solutions

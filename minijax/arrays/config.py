@@ -13,7 +13,7 @@ References: ``jax.config.values``, ``jax.numpy_dtype_promotion``,
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 
@@ -54,7 +54,7 @@ HONORED_SWITCHES = {
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
     "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
-    "jax_threefry_partitionable": "Always on; the other layout is refused.",
+    "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",
 }
@@ -198,7 +198,7 @@ ACCEPTED = {
 }  # fmt: skip
 
 REFUSED = {
-    "Keys are those of Threefry, in the layout that JAX has by default.": {
+    "Keys are made of their seeds alone.": {
         "jax_random_seed_offset": 0,
     },
     "`PRNGKey` makes a key of two integers, and `key` a typed one.": {
@@ -403,6 +403,17 @@ def permissive_promotion():
     """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
     ranks, dtypes = "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion"
     return config.override_all({ranks: "allow", dtypes: "standard"})
+
+
+def promoting(function: Callable) -> Callable:
+    """Return a function whose own operations promote, whatever users have asked for."""
+
+    @wraps(function)
+    def inside(*args, **kwargs):
+        with permissive_promotion():
+            return function(*args, **kwargs)
+
+    return inside
 
 
 # Context managers that set switches in this thread, for a block or a function.

@@ -32,7 +32,7 @@ from minijax.extend.arguments import (
     operator_index,
     with_out_sharding,
 )
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.prng.keys import (
     canonicalize_sample_shape,
     check_one_key,
@@ -276,6 +276,7 @@ def _truncated_normal(key, shape, dtype, lower, upper):
 # Samplers that need factors of matrices.
 
 
+@promoting
 @with_out_sharding
 def multivariate_normal(
     key: ArrayLike,

@@ -21,7 +21,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import Array
 from minijax.extend.arguments import canonicalize_axis, check_rank, operator_index
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.typing import ArrayLike
 
 
@@ -152,6 +152,7 @@ def _resampled_along(image, shape, axes, scale, translation, method, smooth, pre
     return image
 
 
+@promoting
 def scale_and_translate(
     image: ArrayLike,
     shape: Sequence[int],
@@ -196,6 +197,7 @@ def scale_and_translate(
     return _resampled_along(x, shape, spatial_dims, scale, move, *how)
 
 
+@promoting
 def resize(
     image: ArrayLike,
     shape: Sequence[int],

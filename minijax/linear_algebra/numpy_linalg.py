@@ -20,6 +20,7 @@ from minijax.batching.vmap import vmap
 from minijax.core import Array
 from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp
 from minijax.custom_derivatives.linear_solves import custom_linear_solve
+from minijax.extend.promotion import promoting
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.linear_algebra import factorizations as _cholesky
 from minijax.linear_algebra import factorizations as _eigenvectors
@@ -444,6 +445,7 @@ def _times_cofactors(a, b):
 # Least squares, pseudo-inverses, ranks and chains of products.
 
 
+@promoting
 def pinv(
     a: ArrayLike,
     rtol: ArrayLike | None = None,

@@ -15,6 +15,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
+from minijax.extend.promotion import promoting
 from minijax.nn.functions import dot_product_attention_and_scores, logsumexp
 from minijax.typing import ArrayLike
 
@@ -47,6 +48,7 @@ def allowed_pairs(masks, causal, window, lengths, sizes):
     return together
 
 
+@promoting
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,

@@ -340,7 +340,7 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
     if mode == "raise":
         known = _numbers_of(name, index)
         if ((known < 0) | (known >= size)).any():
-            raise ValueError(f"{name}: invalid entry, not from 0 to {size - 1}")
+            raise ValueError(f"invalid entry of {name}, not from 0 to {size - 1}")
     return mod(index, size) if mode == "wrap" else index
 
 

@@ -332,7 +332,10 @@ def pad(
     if callable(mode):
         return _pad_by_function(operand, widths, mode, kwargs)
     if mode not in _PAD_OPTIONS:
-        raise NotImplementedError(f"pad has no mode {mode!r}, only {[*_PAD_OPTIONS]}.")
+        raise NotImplementedError(
+            f"Unimplemented padding mode '{mode}' for np.pad; there are "
+            f"{', '.join(_PAD_OPTIONS)}."
+        )
     if not {*kwargs} <= {_PAD_OPTIONS[mode]}:
         raise ValueError(
             f"unsupported keyword arguments for mode {mode!r}: {sorted(kwargs)}; it "

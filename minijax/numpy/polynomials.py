@@ -15,6 +15,7 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import operator_index
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
+from minijax.extend.promotion import promoting
 from minijax.lax.reductions import promote_dtypes_inexact
 from minijax.numpy.shapes import canonical_axes
 from minijax.scipy.special.gamma_functions import bessel_i0
@@ -88,6 +89,7 @@ def _leading(flags):
     return len(flags) if flags.all() else int(flags.argmin())
 
 
+@promoting
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

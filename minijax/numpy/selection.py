@@ -17,6 +17,7 @@ from minijax import lax
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import dim_size_along, operator_index
 from minijax.core import Array
+from minijax.extend.promotion import promoting
 from minijax.lax.reductions import (
     check_arraylike,
     promote_dtypes,
@@ -137,6 +138,7 @@ def isin(
     return reshape(found, shape)
 
 
+@promoting
 def interp(
     x: Any,
     xp: Any,

@@ -86,7 +86,7 @@ def canonical_axes(axis, ndim):
     given = tuple(axis) if several else (axis,)
     axes = tuple(canonical_axis(one, ndim) for one in given)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axis': {given}")
+        raise ValueError(f"repeated axis, a duplicate value in 'axis': {given}")
     return axes
 
 

@@ -30,7 +30,7 @@ from minijax.extend.arguments import (
 )
 from minijax.extend.dtypes import is_inexact, to_inexact_dtype
 from minijax.extend.promotion import astype as as_type
-from minijax.extend.promotion import promote_dtypes, promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes, promote_dtypes_inexact, promoting
 from minijax.numpy.array_creation import (
     array,
     asarray,
@@ -359,6 +359,7 @@ def ediff1d(
     return concatenate(pieces)
 
 
+@promoting
 def trapezoid(y: Any, x: Any = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """Integrate along an axis: trapezoids over the intervals of `x`, or of width `dx`.
 

@@ -274,7 +274,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """
     check_arraylike("clip", arr, *(limit for limit in (min, max) if limit is not None))
     if "c" in {array_kind(each) for each in (arr, min, max) if each is not None}:
-        raise ValueError("clip has no order to limit complex numbers by.")
+        raise ValueError("Complex values have no ordering and cannot be clipped.")
     arr = arr if min is None else maximum(min, arr)
     return as_array(arr) if max is None else minimum(max, arr)
 
@@ -527,7 +527,9 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     check_promotion_operands("hypot", x1, x2)
     if "c" in (array_kind(x1), array_kind(x2)):
-        raise ValueError("hypot is of real numbers; take abs of complex ones first.")
+        raise ValueError(
+            "jnp.hypot is not well defined for complex-valued inputs: take abs of them."
+        )
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
         x, y = (as_type(part, typeof(part).dtype) for part in (x, y))
@@ -815,7 +817,8 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_promotion_operands("logaddexp2", x1, x2)
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if array_kind(x) == "c":
-        raise NotImplementedError("logaddexp2 is of real numbers here.")
+        two = literal_like(x, np.log(2))
+        return lax.div(logaddexp(lax.mul(x, two), lax.mul(y, two)), two)
     ordered = lax.ge(x, y)  # and not `max` and `abs`: equals have a slope as well
     large, small = where(ordered, x, y), where(ordered, y, x)
     gap = lax.sub(small, large)

@@ -10,8 +10,12 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
+#   _bits_shape, _random_bits, random_bits (fb6e3f47).
+# Amended in chapters/32_random_rest.md: lower_bits, lower_split (2a4af38c).
 
 import math
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -24,8 +28,10 @@ from minijax.arrays.devices import ignore_float_errors
 from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     ExtendedDType,
+    _on_or_off,
     canonicalize_dtype,
     check_dtype,
+    config,
     dtype_kind,
     extended,
     issubdtype,
@@ -55,6 +61,7 @@ from minijax.numpy.scalar_types import finfo
 from minijax.numpy.shapes import canonicalize_shape
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
+from minijax.rematerialization.caching import trace_context_switches
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.typing import ArrayLike
 
@@ -151,13 +158,53 @@ def check_keys(name, keys):
         raise TypeError(f"{name} takes keys, made by minijax.random.key, not {keys}.")
 
 
-def _split_shape(keys, shape):
+_layout = "jax_threefry_partitionable"
+
+
+config.define(_layout, os.environ.get(_layout.upper(), "1"), _on_or_off)
+
+
+trace_context_switches.append(_layout)
+
+
+def counter_layout():
+    """Return the parameters by which an equation says how counters are laid out."""
+    return {} if config.jax_threefry_partitionable else {"partitionable": False}
+
+
+def word_row(keys, count):
+    """Return `count` words for each key, along a last axis: the older layout."""
+    half = -(-count // 2)
+    numbers = np.arange(2 * half, dtype=np.uint32)
+    numbers[count:] = 0
+    key = [word[..., None] for word in words_of(keys)]
+    pairs = threefry2x32(numpy_word_op, key, (numbers[:half], numbers[half:]))
+    return np.concatenate(pairs, -1)[..., :count]
+
+
+def bits_of_row(keys, bit_width, shape):
+    """Return unsigned integers, made of the words of a row."""
+    size = math.prod(shape)
+    words = word_row(keys, -(-bit_width * size // 32))
+    if bit_width == 64:
+        high, low = words[..., :size].astype(np.uint64), words[..., size:]
+        numbers = high << np.uint64(32) | low
+    else:
+        parts = words[..., None] >> np.arange(0, 32, bit_width, np.uint32)
+        numbers = parts.reshape(*keys.shape, -1)[..., :size]
+    return numbers.reshape(*keys.shape, *shape).astype(f"uint{bit_width}")
+
+
+def _split_shape(keys, shape, partitionable=True):
     check_keys("random_split", keys)
     return [aval_of_keys((*keys.shape, *shape))]
 
 
-def _new_keys(xp, keys, shape):
-    return keys_of(*enciphered(keys, shape))
+def _new_keys(xp, keys, shape, partitionable=True):
+    if partitionable:
+        return keys_of(*enciphered(keys, shape))
+    words = word_row(keys, 2 * math.prod(shape)).reshape(*keys.shape, *shape, 2)
+    return keys_of(words[..., 0], words[..., 1])
 
 
 def enciphered(keys, shape):
@@ -172,12 +219,14 @@ def enciphered(keys, shape):
 def_shape_and_impl(random_split_p, _split_shape, _new_keys)
 
 
-def _bits_shape(keys, bit_width, shape):
+def _bits_shape(keys, bit_width, shape, partitionable=True):
     check_keys("random_bits", keys)
     return [ShapedArray((*keys.shape, *shape), f"uint{bit_width}")]
 
 
-def _random_bits(xp, keys, bit_width, shape):
+def _random_bits(xp, keys, bit_width, shape, partitionable=True):
+    if not partitionable:
+        return bits_of_row(keys, bit_width, shape)
     first, second = enciphered(keys, shape)
     if bit_width == 64:
         return first.astype(np.uint64) << np.uint64(32) | second
@@ -351,7 +400,7 @@ def fold_key(keys, data):
 @partial(jit, inline=True, static_argnums=1)
 def random_split_impl(keys, shape):
     """Return, for each key, an array of new ones."""
-    return random_split_p.bind(keys, shape=shape)
+    return random_split_p.bind(keys, shape=shape, **counter_layout())
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
@@ -478,13 +527,45 @@ def enciphering(k, lowering, keys, size):
     return threefry2x32(k.apply, key, (high, low))
 
 
+def word_of_row(k, key, number, count):
+    """Write the node of a word of the older layout, from its number in the row."""
+    half = -(-count // 2)
+    behind = k.ge(number, k.number(half, number))
+    low = k.select(behind, k.sub(number, k.number(half, number)), number)
+    high = k.add(low, k.number(half, number))
+    if count % 2:
+        zero = k.number(0, number)
+        high = k.select(k.lt(high, k.number(count, number)), high, zero)
+    counter = [k.convert(x, KEY_WORD) for x in (low, high)]
+    first, second = threefry2x32(k.apply, key, counter)
+    return k.select(behind, second, first)
+
+
+def bits_in_row(k, keys, size, dtype):
+    """Write the node of an unsigned integer that is made of the words of a row."""
+    key = [k.load(half) for half in key_word_views(keys)]
+    number, width = k.index(len(keys.shape)), 8 * dtype.itemsize
+    if width == 64:
+        far = k.add(number, k.number(size, number))
+        counter = [k.convert(x, KEY_WORD) for x in (number, far)]
+        return join_words(k, *threefry2x32(k.apply, key, counter), dtype)
+    each = 32 // width  # of a word; a power of two
+    at = k.shift_right(number, each.bit_length() - 1)
+    word = word_of_row(k, key, at, -(-width * size // 32))
+    part = k.convert(k.apply("and", number, k.number(each - 1, number)), KEY_WORD)
+    return k.convert(k.shift_right(word, k.mul(part, k.number(width, part))), dtype)
+
+
 def lower_bits(lowering, eqn, keys):
     """Add one kernel for random numbers, which others can be fused into."""
     out = lowering.allocate(eqn.outvars[0].aval)
     flat = reshape_view(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_bits", flat.shape)
-    first, second = enciphering(k, lowering, keys, size)
-    lowering.run(k, (flat, join_words(k, first, second, out.dtype)))
+    if eqn.params.get("partitionable", True):
+        first, second = enciphering(k, lowering, keys, size)
+        lowering.run(k, (flat, join_words(k, first, second, out.dtype)))
+    else:
+        lowering.run(k, (flat, bits_in_row(k, keys, size, out.dtype)))
     return [out]
 
 
@@ -509,7 +590,13 @@ def lower_split(lowering, eqn, keys):
     out = lowering.allocate(eqn.outvars[0].aval)
     flat = reshape_view(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_split", flat.shape)
-    words = enciphering(k, lowering, keys, size)
+    if eqn.params.get("partitionable", True):
+        words = enciphering(k, lowering, keys, size)
+    else:
+        key = [k.load(half) for half in key_word_views(keys)]
+        first = k.shift_left(k.index(len(keys.shape)), 1)
+        places = first, k.add(first, k.number(1, first))
+        words = [word_of_row(k, key, place, 2 * size) for place in places]
     return store_keys(lowering, k, words, out, flat)
 
 
@@ -598,7 +685,8 @@ kernel_rules.update({
 @partial(jit, inline=True, static_argnums=(1, 2))
 def random_bits(key, bit_width, shape):
     """Return unsigned integers, each bit of which is random."""
-    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
+    params = {"bit_width": bit_width, "shape": shape, **counter_layout()}
+    return random_bits_p.bind(key, **params)
 
 
 def unit_floats(key, shape, dtype):

@@ -17,7 +17,9 @@ from minijax.numpy.array_creation import asarray
 from minijax.numpy.joining import concatenate
 from minijax.prng.keys import (
     check_implementation,
+    random_bits,
     random_seed_impl,
+    random_split_impl,
     random_unwrap_p,
     random_wrap_p,
     threefry2x32,
@@ -72,10 +74,8 @@ def _words(keys):
 threefry_prng_impl = PRNGImpl(
     key_shape=(2,),
     seed=lambda seed: _words(random_seed_impl(seed)),
-    split=lambda key, shape: _words(random_split_p.bind(_keys(key), shape=shape)),
-    random_bits=lambda key, bit_width, shape: random_bits_p.bind(
-        _keys(key), bit_width=bit_width, shape=shape
-    ),
+    split=lambda key, shape: _words(random_split_impl(_keys(key), shape)),
+    random_bits=lambda key, bit_width, shape: random_bits(_keys(key), bit_width, shape),
     fold_in=lambda key, data: _words(
         random_fold_in_p.bind(_keys(key), asarray(data, np.uint32))
     ),

@@ -522,25 +522,64 @@ def wrap_keys(first, second):
 
 def threefry_words(keys, shape):
     """Return two words for each place in an array of this shape, and for each key."""
-    size, rank = math.prod(shape), keys.ndim - 1
+    rank = keys.ndim - 1
+    low = lax.reshape(lax.iota(np.uint32, math.prod(shape)), shape)
+    counter = [lax.full_like(low, 0), low]
     whole = (*keys.shape[:-1], *shape)
-    low = lax.reshape(lax.iota(np.uint32, size), shape)
-    counter = [
-        lax.full(whole, 0, np.uint32),
-        lax.broadcast_in_dim(low, whole, range(rank, len(whole))),
-    ]
     key = [lax.broadcast_in_dim(word, whole, range(rank)) for word in split_words(keys)]
-    return threefry2x32(by_lax, key, counter)
+    places = range(rank, len(whole))
+    return threefry2x32(
+        by_lax, key, [lax.broadcast_in_dim(x, whole, places) for x in counter]
+    )
 
 
-def _bits(keys, bit_width, shape):
-    first, second = threefry_words(keys, shape)
+def threefry_row(keys, count):
+    """Return `count` words for each key along a last axis, in JAX's older layout."""
+    rank, half = keys.ndim - 1, -(-count // 2)
+    low = lax.iota(np.uint32, half)
+    high = low + np.uint32(half)
+    high = lax.select(high < np.uint32(count), high, lax.full_like(high, 0))
+    whole = (*keys.shape[:-1], half)
+    key = [lax.broadcast_in_dim(word, whole, range(rank)) for word in split_words(keys)]
+    counter = [lax.broadcast_in_dim(x, whole, [rank]) for x in (low, high)]
+    row = lax.concatenate(threefry2x32(by_lax, key, counter), rank)
+    return lax.slice_in_dim(row, 0, count, axis=rank)
+
+
+def join_words(first, second, bit_width):
+    """Return an integer for each two words."""
+    if bit_width < 64:
+        return lax.convert_element_type(first ^ second, f"uint{bit_width}")
+    high, low = [lax.convert_element_type(x, np.uint64) for x in (first, second)]
+    return lax.shift_left(high, lax.full_like(high, 32)) | low
+
+
+def _bits(keys, bit_width, shape, partitionable=True):
+    if partitionable:
+        return join_words(*threefry_words(keys, shape), bit_width)
+    axis, size = keys.ndim - 1, math.prod(shape)
+    row = threefry_row(keys, -(-bit_width * size // 32))
     if bit_width == 64:
-        wide = [lax.convert_element_type(x, np.uint64) for x in (first, second)]
-        return lax.bitwise_or(
-            lax.shift_left(wide[0], lax.full_like(wide[0], 32)), wide[1]
-        )
-    return lax.convert_element_type(lax.bitwise_xor(first, second), f"uint{bit_width}")
+        halves = [
+            lax.slice_in_dim(row, i * size, (i + 1) * size, axis=axis) for i in (0, 1)
+        ]
+        numbers = join_words(*halves, bit_width)
+    else:
+        parts = (*row.shape, 32 // bit_width)
+        places = lax.broadcasted_iota(np.uint32, parts, axis + 1) * np.uint32(bit_width)
+        words = lax.broadcast_in_dim(row, parts, range(axis + 1))
+        words = lax.shift_right_logical(words, places)
+        numbers = lax.reshape(words, (*row.shape[:-1], math.prod(parts[axis:])))
+        numbers = lax.slice_in_dim(numbers, 0, size, axis=axis)
+    numbers = lax.reshape(numbers, (*keys.shape[:-1], *shape))
+    return lax.convert_element_type(numbers, f"uint{bit_width}")
+
+
+def _split(keys, shape, partitionable=True):
+    if partitionable:
+        return wrap_keys(*threefry_words(keys, shape))
+    row = threefry_row(keys, 2 * math.prod(shape))
+    return lax.reshape(row, (*keys.shape[:-1], *shape, 2))
 
 
 def _fold_in(keys, data):
@@ -595,9 +634,7 @@ def _seeded(block, eqn, seeds):
 
 
 stablehlo_rules[random_bits_p] = of_keys(_bits, makes_keys=False)
-stablehlo_rules[random_split_p] = of_keys(
-    lambda keys, shape: wrap_keys(*threefry_words(keys, shape))
-)
+stablehlo_rules[random_split_p] = of_keys(_split)
 stablehlo_rules[random_fold_in_p] = of_keys(_fold_in)
 stablehlo_rules[random_seed_p] = _seeded
 stablehlo_rules[random_unwrap_p] = lambda block, eqn, keys: key_words_of(block, keys)

@@ -2,14 +2,16 @@
 
     python -m tests.conformance optax autograd     # beside what is recorded of JAX
     python -m tests.conformance optax --real       # over real JAX, to record it
+    python -m tests.conformance --whole            # all tests, over both: a night
 
 Over minijax a suite is started by `python -m minijax.as_jax -m pytest`.
 
-Source archives and environments are kept in `_build/conformance`. Files of tests run
-one after the other, each in a process; what has run is not run again without --again.
+Source archives and environments are kept in `_build/conformance`. A suite runs in one
+process; what has run is not run again without --again.
 """
 
 import argparse
+import compileall
 import fnmatch
 import json
 import os
@@ -20,8 +22,10 @@ import sys
 import tarfile
 import venv
 import xml.etree.ElementTree
+from functools import cache
 from pathlib import Path
 
+from tests.conformance.plugins.one_of import as_of_jax
 from tests.conformance.suites import ABSENT, SUITES
 
 HERE = Path(__file__).parent
@@ -30,6 +34,10 @@ KEPT = ROOT / "_build" / "conformance"
 PYTHON = KEPT / "venv" / "bin" / "python"
 RECORDED = HERE / "recorded.json"
 ALWAYS = "numpy ml_dtypes llvmlite scipy opt_einsum typing_extensions pytest"
+PLAINLY = (
+    f"-c {os.devnull} -q --tb=short -W ignore -p no:cacheprovider -p no:subtests "
+    "-p one_of --continue-on-collection-errors"
+).split()
 QUIETLY = "-q --no-input --disable-pip-version-check".split()
 
 
@@ -82,51 +90,50 @@ def path_of(side, name, source):
                 "jaxlib==0.10.2",
             )
     else:
-        first = [ROOT]
-    front = [HERE / folder for folder in SUITES[name].front]
-    folders = [*first, *front, source, source / "src", source / "tests"]
+        first = [minijax_alone()]
+    front = [HERE / folder for folder in ("plugins", *SUITES[name].front)]
+    inside = [source / folder for folder in ("src", "tests", "test")]
+    folders = [*first, *front, source, *inside]
     return os.pathsep.join(map(str, folders))
 
 
-def run_file(side, name, source, file, seconds):
-    """Run the tests of a file; return its report, which is kept."""
-    where = file.relative_to(source)
-    report = KEPT / "results" / side / name / (str(where).replace("/", ".") + ".xml")
-    if report.exists():
+@cache
+def minijax_alone():
+    """Return a folder with minijax and nothing else, compiled to bytes as a wheel's."""
+    folder = KEPT / "ours"
+    folder.mkdir(exist_ok=True)
+    if not (folder / "minijax").exists():
+        (folder / "minijax").symlink_to(ROOT / "minijax")
+    compileall.compile_dir(ROOT / "minijax", quiet=1)
+    return folder
+
+
+def run_suite(side, name, options):
+    """Run the chosen tests of a suite in one process; return their kept report."""
+    source = prepared(name)
+    report = folder_of(side, options) / f"{name}.xml"
+    if report.exists() and not options.again:
         return report
     report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    shutil.rmtree(KEPT / "cache" / side, ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     setting = {
         **os.environ,
         "PYTHONPATH": path_of(side, name, source),
         "JAX_PLATFORMS": "cpu",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_CACHE_HOME": str(KEPT / "cache" / report.stem),
+        "XDG_CACHE_HOME": str(KEPT / "cache" / side),
+        "ONE_OF": "1" if options.whole else str(SUITES[name].one_of),
+        **SUITES[name].setting,
     }
-    shutil.rmtree(setting["XDG_CACHE_HOME"], ignore_errors=True)
     setting.pop("XLA_FLAGS", None)
-    flags = [f"--timeout={seconds}", f"--junitxml={report}", f"--rootdir={source}"]
     module = ["pytest"] if side == "real" else ["minijax.as_jax", "-m", "pytest"]
+    flags = [f"--timeout={options.timeout}", f"--junitxml={report}"]
+    flags += [f"--rootdir={source}", *PLAINLY, *files_of(name)]
     with open(report.with_suffix(".log"), "w") as log:
         subprocess.run(
-            [
-                PYTHON,
-                "-P",
-                "-m",
-                *module,
-                "-c",
-                os.devnull,
-                "-q",
-                "--tb=short",
-                "-W",
-                "ignore",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:subtests",
-                *flags,
-                str(where),
-            ],
+            [PYTHON, "-P", "-m", *module, *flags],
             cwd=source,
             env=setting,
             stdout=log,
@@ -145,31 +152,38 @@ def on_one_core():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def seconds_of(side, name, stems):
-    """Return the processor seconds of the files with some names, or None."""
-    files = (KEPT / "results" / side / name).glob("*.seconds")
-    found = [(file.name.split(".")[-3], float(file.read_text())) for file in files]
-    times = [seconds for stem, seconds in found if stem in stems]
-    return sum(times) if len(times) == len(stems) else None
+def folder_of(side, options):
+    """Return where the results are kept that belong together."""
+    return KEPT / ("whole" if options.whole else "results") / side
 
 
-def outcomes(side, name, seconds):
+def seconds_of(side, name, options):
+    """Return the processor seconds of the last run of a suite."""
+    text = (folder_of(side, options) / f"{name}.seconds").read_text()
+    return round(float(text), 1)
+
+
+def files_of(name):
+    """Return the files with tests that are run, in order."""
+    source, suite = prepared(name), SUITES[name]
+    left = [pattern for patterns in suite.left_out.values() for pattern in patterns]
+    found = {file for pattern in suite.tests.split() for file in source.glob(pattern)}
+    names = sorted(file.relative_to(source) for file in found)
+    return [file for file in names if not any(file.match(each) for each in left)]
+
+
+def outcomes(side, name, options):
     """Return for each test: passed, skipped, or the message of its failure."""
-    source, found = prepared(name), {}
-    for file in sorted(source.glob(SUITES[name].tests)):
-        report = run_file(side, name, source, file, seconds)
-        cases = []
-        if report.exists():
-            cases = list(xml.etree.ElementTree.parse(report).iter("testcase"))
-        if not cases:
-            found[f"{file.stem}::all"] = "The file cannot be run."
-        for case in cases:
-            group = case.get("classname", "").rpartition(".")[2]
-            label = f"{file.stem}::{group}::{case.get('name')}"
-            bad = [part for part in case if part.tag in ("failure", "error")]
-            skipped = any(part.tag == "skipped" for part in case)
-            passed = "skipped" if skipped else "passed"
-            found[label] = bad[0].get("message", "failed") if bad else passed
+    report, found = run_suite(side, name, options), {}
+    if not report.exists():
+        log = report.with_suffix(".log").read_text().split("\n")
+        return {"all": "The suite cannot be run: " + " ".join(log[-4:])}
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        label = as_of_jax(f"{case.get('classname')}::{case.get('name')}")
+        bad = [part for part in case if part.tag in ("failure", "error")]
+        skipped = any(part.tag == "skipped" for part in case)
+        passed = "skipped" if skipped else "passed"
+        found[label] = bad[0].get("message", "failed") if bad else passed
     return found
 
 
@@ -177,28 +191,28 @@ def recorded():
     return json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
 
 
-def record(name, found, files):
-    """Write down what real JAX passes: how many, and which tests it does not.
+def entry_of(name, found, options):
+    """Return what is written down of real JAX: how many pass, and which tests do not.
 
     Args:
       name: of the suite.
-      found: the outcomes.
-      files: those of `found`; the tests of other files count as if JAX passed them.
+      found: the outcomes over real JAX.
+      options: those of the command.
     """
-    entries = recorded()
     rest = sorted(test for test, outcome in found.items() if outcome != "passed")
-    entries[name] = {
+    return {
         "version": SUITES[name].version,
         "passed": len(found) - len(rest),
-        "not measured": sorted(set(stems(name)) - set(files)),
-        "seconds": {stem: seconds_of("real", name, {stem}) for stem in sorted(files)},
+        "one of": 1 if options.whole else SUITES[name].one_of,
+        "seconds": seconds_of("real", name, options),
         "not passed": rest,
     }
-    RECORDED.write_text(json.dumps(dict(sorted(entries.items())), indent=1) + "\n")
 
 
-def stems(name):
-    return [file.stem for file in prepared(name).glob(SUITES[name].tests)]
+def record(name, entry):
+    """Write down an entry, in the place of the one before."""
+    entries = dict(sorted({**recorded(), name: entry}.items()))
+    RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
 
 
 def skipped_for(name, test):
@@ -210,7 +224,16 @@ def skipped_for(name, test):
 
 
 def compared(name, found, entry):
-    """Print what we pass of what JAX passes; return whether the skip list is right."""
+    """Print what we pass of what JAX passes.
+
+    Args:
+      name: of the suite.
+      found: the outcomes over minijax.
+      entry: what real JAX passes.
+
+    Returns:
+      How many tests pass, and those that pass though they are in the skip list.
+    """
     wanted = [test for test in found if test not in set(entry["not passed"])]
     passed = [test for test in wanted if found[test] == "passed"]
     failed = [test for test in wanted if found[test] != "passed"]
@@ -224,41 +247,35 @@ def compared(name, found, entry):
         print(f"  {len(tests):4} {tests[0]}: {message}")
     for test in stale:
         print(f"  in the skip list, and passes: {test}")
-    unknown = [t for t in found if t.partition("::")[0] in entry["not measured"]]
-    count = entry["passed"] + len(unknown)
+    count = entry["passed"]
     share = 100 * len(passed) / max(count, 1)
     print(
         f"{name} {SUITES[name].version}: {len(passed)} passed of {count} "
         f"that JAX passes ({share:.1f} %), {len(skipped)} skipped with a reason, "
         f"{len(found)} tests"
     )
-    record_ours(name, len(passed), count, entry)
+    return len(passed), stale
+
+
+def beside_jax(name, found, options):
+    """Print and record what we pass and both times; return whether all is expected."""
+    if options.whole:
+        entry = entry_of(name, outcomes("real", name, options), options)
+    elif (entry := recorded().get(name)) is None:
+        passed = sum(outcome == "passed" for outcome in found.values())
+        print(f"{name}: {passed} of {len(found)} passed; nothing recorded of JAX")
+        return False
+    passed, stale = compared(name, found, entry)
+    here, theirs = seconds_of("ours", name, options), entry["seconds"]
+    print(
+        f"{name}: {theirs:.0f} s over JAX, {here:.0f} s over minijax "
+        f"({here / theirs:.2f}), one core, processor time",
+        flush=True,
+    )
+    if not options.whole:
+        ours = {"passed": passed, "of": entry["passed"], "seconds": here}
+        record(name, entry | {"ours": ours})
     return not stale
-
-
-def record_ours(name, passed, of, entry):
-    """Write down and print what we pass, and the seconds of both sides.
-
-    Args:
-      name: of the suite.
-      passed: how many tests pass of those that pass over real JAX.
-      of: how many these are.
-      entry: what is recorded of JAX; seconds count for files that have both.
-    """
-    ours = {stem: seconds_of("ours", name, {stem}) for stem in entry.get("seconds", ())}
-    pairs = [(entry["seconds"][s], x) for s, x in ours.items() if x]
-    theirs, here = map(sum, zip(*pairs)) if pairs else (0.0, 0.0)
-    found = {"passed": passed, "of": of, "seconds of JAX": round(theirs, 1)}
-    entries = recorded()
-    if name not in entries:
-        return
-    entries[name]["ours"] = found | {"seconds": round(here, 1)}
-    RECORDED.write_text(json.dumps(entries, indent=1) + "\n")
-    if pairs:
-        print(
-            f"{name}: {theirs:.0f} s over JAX, {here:.0f} s over minijax "
-            f"({here / theirs:.2f}), {len(pairs)} files, one core, processor time"
-        )
 
 
 def main():
@@ -267,7 +284,12 @@ def main():
     parser.add_argument(
         "--real", action="store_true", help="over real JAX, and record it"
     )
-    parser.add_argument("--again", action="store_true", help="also files that have run")
+    parser.add_argument(
+        "--whole", action="store_true", help="all tests, over both; nothing recorded"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="also suites that have run"
+    )
     parser.add_argument("--timeout", type=int, default=60, help="seconds for each test")
     options = parser.parse_args()
     right, side = True, "real" if options.real else "ours"
@@ -276,17 +298,11 @@ def main():
             print(f"{name} {ABSENT.get(name, 'is no suite that is known here')}")
             right = False
             continue
-        if options.again:
-            for report in (KEPT / "results" / side / name).glob("*.xml"):
-                report.unlink()
-        found = outcomes(side, name, options.timeout)
-        if options.real:
-            record(name, found, {test.partition("::")[0] for test in found})
-        elif name in recorded():
-            right = compared(name, found, recorded()[name]) and right
-        else:
-            passed = sum(outcome == "passed" for outcome in found.values())
-            print(f"{name}: {passed} of {len(found)} passed; nothing recorded of JAX")
+        found = outcomes(side, name, options)
+        if not options.real:
+            right = beside_jax(name, found, options) and right
+        elif not options.whole:
+            record(name, entry_of(name, found, options))
     sys.exit(not right)
 
 

@@ -8,10 +8,14 @@ class Suite(NamedTuple):
 
     Attributes:
       version: that of the archive.
-      tests: a pattern of the files with tests.
+      tests: patterns of the files with tests.
       needs: packages that the tests import, apart from NumPy, SciPy and pytest.
       beside: packages that the tests import and that would install JAX themselves.
       front: folders of this one that come before the archive on the path.
+      setting: variables of the environment.
+      one_of: only one test of this many is run, chosen by a sum of its name, where
+        all of them take real JAX more than some eight minutes.
+      left_out: reasons, and patterns of the files that are not run for that reason.
       skips: reasons, and patterns of the tests that cannot pass for that reason.
     """
 
@@ -20,6 +24,9 @@ class Suite(NamedTuple):
     needs: str = ""
     beside: str = ""
     front: tuple = ()
+    setting: dict = {}
+    one_of: int = 1
+    left_out: dict = {}
     skips: dict = {}
 
 
@@ -45,48 +52,97 @@ SUITES = {
         "tests/**/test_*.py",
         "absl-py toolz fastprogress",
         beside="chex jaxopt optax",
+        one_of=32,
     ),
     "distrax": Suite(
         "0.1.9",
         "distrax/**/*_test.py",
-        "absl-py toolz dm-tree cloudpickle decorator gast six",
+        "absl-py toolz dm-tree cloudpickle decorator gast mock six",
         beside="chex tfp-nightly",
+        one_of=16,
     ),
     "dm_haiku": Suite(
         "0.0.17",
         "haiku/**/*_test.py",
         "absl-py toolz dm-tree cloudpickle tabulate",
         beside="chex jmp optax",
+        one_of=16,
+        skips={
+            "Equations have no stack of names: named_scope marks nothing here.": [
+                "*jaxpr_info_test*"
+            ],
+            "A transformation of its own, made of JAX's classes of traces.": [
+                "*to_dot_test*"
+            ],
+        },
     ),
     "dynamax": Suite(
         "1.0.3",
         "dynamax/**/*_test.py",
         "absl-py toolz dm-tree decorator gast six scikit-learn",
         beside="chex fastprogress jaxtyping optax tfp-nightly wadler-lindig",
+        one_of=4,
     ),
-    "einops": Suite("0.8.2", "einops/tests/test_*.py", ""),
+    "einops": Suite(
+        "0.8.2",
+        "einops/tests/test_*.py",
+        setting={"EINOPS_TEST_BACKENDS": "numpy,jax"},
+    ),
     "flowjax": Suite(
         "19.1.2",
         "tests/**/test_*.py",
         "absl-py beartype tqdm wadler-lindig",
-        beside="chex equinox jaxtyping optax paramax toolz",
+        beside="chex equinox flowjax jaxtyping lineax multipledispatch numpyro "
+        "optax paramax toolz",
+        one_of=4,
+    ),
+    "flax": Suite(
+        "0.12.8",
+        "tests/**/*_test.py",
+        "absl-py msgpack pyyaml rich",
+        beside="optax treescope",
+        one_of=16,
+    ),
+    "gymnax": Suite(
+        "1.0.1",
+        "tests/test_*.py",
+        "absl-py msgpack pyyaml rich",
+        beside="chex flax optax treescope toolz",
+    ),
+    "numpyro": Suite(
+        "0.22.0",
+        "test/**/test_*.py",
+        "tqdm",
+        beside="multipledispatch optax chex",
+        one_of=32,
     ),
     "jmp": Suite("0.0.4", "jmp/**/*_test.py", "absl-py"),
-    "jraph": Suite("0.0.6.dev0", "jraph/**/*_test.py", "absl-py networkx"),
+    "jraph": Suite(
+        "0.0.6.dev0", "jraph/**/*_test.py", "absl-py networkx", beside="dm-haiku jmp"
+    ),
     "mctx": Suite(
         "0.0.71", "mctx/**/*_test.py", "absl-py toolz dm-tree", beside="chex"
     ),
     "penzai": Suite(
         "0.2.5",
         "tests/**/*_test.py",
-        "absl-py ordered-set treescope",
-        beside="",
+        "absl-py ordered-set treescope msgpack pyyaml rich",
+        beside="flax",
+        skips={
+            "Compiled and eager sums agree to the last bits, not in all of them.": [
+                "*::test_jit_wrapper"
+            ],
+            "An object says where it was made: minijax.dtypes, not jax.dtypes.": [
+                "*::test_object_rendering_deprecated_v1_layer_annotations"
+            ],
+        },
     ),
     "rlax": Suite(
         "0.1.9",
         "rlax/**/*_test.py",
         "absl-py toolz dm-tree decorator gast six cloudpickle",
-        beside="chex distrax dm-haiku jmp optax tfp-nightly",
+        beside="chex distrax dm-env dm-haiku jmp optax tfp-nightly",
+        one_of=4,
     ),
     "tinygp": Suite(
         "0.3.1",
@@ -97,7 +153,8 @@ SUITES = {
     "optax": Suite(
         "0.2.8",
         "optax/**/*_test.py",
-        "absl-py scikit-learn",
+        "absl-py scikit-learn msgpack pyyaml rich",
+        beside="flax treescope",
         skips={
             "There is no HLO: a lowered program has other dialects.": [
                 "*::test_abs_sqr_hlo_equivalence*"
@@ -107,6 +164,7 @@ SUITES = {
                 "*::test_selective_bad_structure",
             ],
         },
+        one_of=8,
     ),
 }
 

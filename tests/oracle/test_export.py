@@ -281,6 +281,19 @@ def test_control_flow(name):
     compare(make_jaxpr(lambda *xs: call(lax, *xs))(*xs), [np.asarray(x) for x in xs])
 
 
+def test_random_numbers_in_the_older_layout():
+    def drawn():
+        keys = minijax.random.split(minijax.random.key(7), 2)
+        bits = [
+            vmap(lambda k, w=width: minijax.random.bits(k, (5,), f"uint{w}"))(keys)
+            for width in (8, 16, 32, 64)
+        ]
+        return bits, minijax.random.key_data(minijax.random.split(keys[0], 3))
+
+    with minijax.threefry_partitionable(False), minijax.enable_x64(True):
+        compare(make_jaxpr(drawn)(), [])
+
+
 def test_64_bits():
     with minijax.enable_x64(True):
         x = np.linspace(0, 1, 5)

@@ -150,6 +150,65 @@ def test_samplers_of_vectors(name):
     np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
 
 
+@pytest.fixture
+def older_layout():
+    with minijax.threefry_partitionable(False), jax.threefry_partitionable(False):
+        yield
+
+
+ROWS = [(), (1,), (2,), (3,), (5, 7), (0,), (2, 0), (1001,)]
+
+
+def in_all_ways(m, f, k):
+    """What `f` makes of a key: plain, compiled, and mapped over keys in a row."""
+    row = m.random.split(k, 3)
+    return [f(k), m.jit(f)(k), m.vmap(f)(row), m.jit(m.vmap(f))(row)]
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_bits_in_the_older_layout(older_layout, width):
+    with minijax.enable_x64(), jax.enable_x64(True):
+        for shape in ROWS:
+            draws = [
+                in_all_ways(m, lambda k: m.random.bits(k, shape, f"uint{width}"), k)  # noqa: B023
+                for m, k in zip((minijax, jax), keys(7))
+            ]
+            for pair in zip(*draws):
+                same(*pair)
+
+
+@pytest.mark.parametrize("num", [0, 1, 2, 3, (2, 3), (), 501])
+def test_keys_in_the_older_layout(older_layout, num):
+    for make in (
+        lambda m, k: m.random.key_data(m.random.split(k, num)),
+        lambda m, k: m.random.key_data(m.random.fold_in(k, 5)),
+    ):
+        draws = [
+            in_all_ways(m, lambda k: make(m, k), k)  # noqa: B023
+            for m, k in zip((minijax, jax), keys(8))
+        ]
+        for pair in zip(*draws):
+            same(*pair)
+
+
+@pytest.mark.parametrize("name", {**EXACT, **COUNTED, **FLOATS})
+def test_samplers_in_the_older_layout(older_layout, name):
+    ours, theirs = both_draws(CASES[name], (33,))
+    np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+
+
+def test_a_program_keeps_the_layout_for_which_it_was_written():
+    drawn = minijax.jit(minijax.random.bits)
+    key = minijax.random.key(0)
+    for partitionable in (True, False, True):
+        with jax.threefry_partitionable(partitionable):
+            theirs = jax.random.bits(jax.random.key(0))
+        with minijax.threefry_partitionable(partitionable):
+            same(drawn(key), theirs)
+            program = drawn.lower(key)
+        same(program.compile()(key), theirs)
+
+
 # What `jax.random` has besides samplers.
 KEYS = """PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data
     random_gamma_p"""

@@ -33,6 +33,7 @@ from minijax.custom_derivatives.custom_jvp_vjp import (
 )
 from minijax.custom_derivatives.flat_functions import FlatRule
 from minijax.diagnostics.tracebacks import user_line
+from minijax.extend.promotion import promoting
 from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.indexing.dimension_numbers import WindowDims
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
@@ -722,6 +723,7 @@ for _primitive in (
 NUMBER_RULES[lax.div_p] = _checked_quotient
 
 
+@promoting
 def look_at_places(checks, eqn, operand, starts, sizes, axes):
     """Record whether windows reach out of bounds, and the first index that does.
 

@@ -22,6 +22,7 @@ from minijax.arrays.numerics import (
     operator_index,
 )
 from minijax.core import Array
+from minijax.extend.promotion import promoting
 from minijax.lax.reductions import promote_dtypes_inexact, to_inexact_dtype
 from minijax.numpy.fft.primitive import FftType
 from minijax.numpy.fft.primitive import fft as _lax_fft
@@ -531,6 +532,7 @@ def lengths_of_cosines(n, x):
     return jnp.sqrt(n * jnp.where(first, 4.0, 2.0)).astype(x.real.dtype)
 
 
+@promoting
 def dct(
     x: ArrayLike,
     type: int = 2,
@@ -556,6 +558,7 @@ def dct(
     return _along_axis("dct", _forwards, x, type, n, axis, norm)
 
 
+@promoting
 def idct(
     x: ArrayLike,
     type: int = 2,
@@ -581,6 +584,7 @@ def idct(
     return _along_axis("idct", _backwards, x, type, n, axis, norm)
 
 
+@promoting
 def dctn(
     x: ArrayLike,
     type: int = 2,
@@ -602,6 +606,7 @@ def dctn(
     return _all_along(dct, x, type, s, axes, norm)
 
 
+@promoting
 def idctn(
     x: ArrayLike,
     type: int = 2,

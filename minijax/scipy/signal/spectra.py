@@ -25,7 +25,7 @@ from minijax.extend.arguments import (
     warn_user,
 )
 from minijax.extend.dtypes import complex_dtype_of, real_dtype_of
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.typing import ArrayLike
 
 # Trends of signals taken away, and convolutions by Fourier transforms.
@@ -85,6 +85,7 @@ def fftconvolve(
     return y
 
 
+@promoting
 def detrend(
     data: ArrayLike,
     axis: int = -1,
@@ -350,6 +351,7 @@ def _added(x, step):
     return total.reshape(*batch, -1)[..., : step * (count - 1) + size]
 
 
+@promoting
 def stft(
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -388,6 +390,7 @@ def stft(
     return _spectra(x, None, *pieces, "spectrum", axis, "stft", boundary, padded)
 
 
+@promoting
 def csd(
     x: ArrayLike,
     y: ArrayLike | None,
@@ -428,6 +431,7 @@ def csd(
     return frequencies, _averaged(spectra, average)
 
 
+@promoting
 def welch(
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -452,6 +456,7 @@ def welch(
     return frequencies, power.real
 
 
+@promoting
 def istft(
     Zxx: ArrayLike,
     fs: ArrayLike = 1.0,

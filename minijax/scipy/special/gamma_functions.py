@@ -26,7 +26,7 @@ from minijax.core import Array
 from minijax.custom_derivatives import SymbolicZero
 from minijax.extend.arguments import check_arraylike, operator_index, promised
 from minijax.extend.promotion import astype as as_type
-from minijax.extend.promotion import promote_dtypes_inexact, promote_shapes
+from minijax.extend.promotion import promote_dtypes_inexact, promote_shapes, promoting
 from minijax.lax import random_gamma_grad
 from minijax.typing import ArrayLike
 
@@ -255,6 +255,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return jnp.where(possible, lax.exp(logs), 0.0)
 
 
+@promoting
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """Compute the logarithm of the gamma function of `d` dimensions.
 

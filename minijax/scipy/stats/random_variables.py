@@ -20,7 +20,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import Array
 from minijax.extend.arguments import check_arraylike
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.lax.linalg import cholesky, triangular_solve
 from minijax.numpy import vectorize
 from minijax.scipy.special.entropies import log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
@@ -617,6 +617,7 @@ poisson = distribution(
 # Distributions of several numbers together.
 
 
+@promoting
 def _dirichlet_logpdf(x: Any, alpha: Any) -> Array:
     """Return the logarithm of the density of shares `x`, along the first axis.
 
@@ -665,6 +666,7 @@ def _multinomial_logpmf(x: Any, n: Any, p: Any) -> Array:
     return jnp.where(x.sum() == n, logs, -np.inf)
 
 
+@promoting
 def _normal_logpdf(
     x: Any, mean: Any, cov: Any, allow_singular: None = None
 ) -> Array:

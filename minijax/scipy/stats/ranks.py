@@ -18,7 +18,7 @@ from minijax import lax, random, vmap
 from minijax import numpy as jnp
 from minijax.core import Array
 from minijax.extend.arguments import canonicalize_axis, check_arraylike, dim_size_along
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.lax.linalg import cholesky, triangular_solve
 from minijax.nn.functions import logsumexp
 from minijax.scipy.special.entropies import ndtr
@@ -50,6 +50,7 @@ def _check_nan_policy(name, policy):
         )
 
 
+@promoting
 def mode(
     a: ArrayLike,
     axis: int | None = 0,
@@ -280,6 +281,7 @@ class gaussian_kde:
 
     __call__ = pdf = evaluate
 
+    @promoting
     def logpdf(self, x: ArrayLike) -> Array:
         """Return the logarithm of the density at points."""
         return logsumexp(self._terms("logpdf", x) + jnp.log(self.weights), axis=1)
@@ -357,6 +359,7 @@ class gaussian_kde:
         each = vmap(many._convolved, (None, 1))(few.covariance, few.dataset)
         return each @ few.weights
 
+    @promoting
     def resample(self, key: Array, shape: tuple = ()) -> Array:
         """Return random points of the estimate, of shape ``[d, *shape]``.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.extend.promotion import promote_dtypes_inexact
+from minijax.extend.promotion import promote_dtypes_inexact, promoting
 from minijax.random import normal
 from minijax.typing import ArrayLike
 
@@ -50,6 +50,7 @@ def composed(p, q):
     return jnp.concatenate([vector, scalar], -1)
 
 
+@promoting
 def quaternion_inverse(quat):
     """Return the quaternion of the rotation back."""
     return quat * jnp.array([-1, -1, -1, 1], quat.dtype)
@@ -405,6 +406,7 @@ class Slerp(NamedTuple):
         first, second = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
         return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
 
+    @promoting
     def __call__(self, times: ArrayLike) -> Rotation:
         """Return the rotations at some times, or the one at one time.
 
