@@ -14,7 +14,7 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 # Made from chapters/10_reverse.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
-#   (28fbdf10).
+#   (caab78ef).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -306,7 +306,7 @@ def linear_eqns(jaxpr, consts, operands):
     linear = []
     for eqn in jaxpr.eqns:
         xs = list(map(read, eqn.invars))
-        if any(map(is_place, xs)):
+        if any(map(is_linear_place, xs)):
             outs = [UndefinedPrimal(var.aval) for var in eqn.outvars]
             linear.append((eqn, xs, outs))
         else:
@@ -344,25 +344,25 @@ def backward_pass(jaxpr, consts, operands, cotangents):
     Returns:
       For each input an array of its shape, or None: zero, or not linear.
     """
-    inputs = [UndefinedPrimal(x.aval) if is_place(x) else x for x in operands]
+    inputs = [UndefinedPrimal(x.aval) if is_linear_place(x) else x for x in operands]
     linear, results = linear_eqns(jaxpr, consts, inputs)
-    arrive(results, cotangents)
+    add_cotangents(results, cotangents)
     while linear:
         eqn, xs, places = linear.pop()
         if any(place.ct is not None for place in places):
             cts = [place.ct for place in places]
-            arrive(xs, transpose_eqn(eqn, cts, xs))
-    return [x.ct if is_place(x) else None for x in inputs]
+            add_cotangents(xs, transpose_eqn(eqn, cts, xs))
+    return [x.ct if is_linear_place(x) else None for x in inputs]
 
 
-def arrive(operands, cotangents):
+def add_cotangents(operands, cotangents):
     """Add cotangents to those operands that are places."""
     for x, ct in zip(operands, cotangents, strict=True):
-        if is_place(x):
+        if is_linear_place(x):
             x.add(ct)
 
 
-def is_place(x):
+def is_linear_place(x):
     """Return whether `x` is a `UndefinedPrimal`."""
     return isinstance(x, UndefinedPrimal)
 
