@@ -18,6 +18,12 @@ LEAVING = {
     "eval_shape": lambda jax, x: jax.eval_shape(lambda x: keep(x), x),
     "vmap": lambda jax, x: jax.vmap(lambda x: keep(x))(x),
     "pmap": lambda jax, x: jax.pmap(lambda x: keep(x))(x[None]),
+    "shard_map": lambda jax, x: jax.shard_map(
+        lambda x: keep(x),
+        mesh=jax.make_mesh((1,), ("i",)),
+        in_specs=jax.P(),
+        out_specs=jax.P(),
+    )(x),
     "scan": lambda jax, x: jax.lax.scan(lambda c, a: (keep(c), a), 1.0, x),
     "map": lambda jax, x: jax.lax.map(lambda a: keep(a), x),
     "while": lambda jax, x: jax.lax.while_loop(
