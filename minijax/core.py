@@ -19,6 +19,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
 # Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
 #   Primitive.get_bind_params (8236823b).
+# Amended in chapters/08_errors_rest.md: trace_scope (e7073957).
 # Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
 # Amended in chapters/14_callbacks_rest.md: Trace.main (1a340ba1).
 
@@ -220,8 +221,14 @@ def set_current_trace(trace):
     return ContextValue(_current_trace, trace)
 
 
+# Functions ``listener(trace)`` that are told of each trace that begins.
+scope_listeners: list = []
+
+
 def trace_scope(trace):
     """Make `trace` current for a ``with`` block, and dead ever after."""
+    for listener in scope_listeners:
+        listener(trace)
     block = set_current_trace(trace)
     trace.life = block.lock
     return block

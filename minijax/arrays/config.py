@@ -57,6 +57,7 @@ HONORED_SWITCHES = {
     "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",
+    "jax_check_tracer_leaks": "A tracer that a transformation leaves is an error.",
 }
 
 PRECISIONS = """
@@ -114,9 +115,6 @@ ACCEPTED = {
     },
     "Python frees an array with its last reference; no cycle holds one.": {
         "jax_array_garbage_collection_guard": None,
-    },
-    "A leaked tracer is an error where it is used, and the error names its line.": {
-        "jax_check_tracer_leaks": False,
     },
     "Shapes, dtypes and results of rules are always checked.": {
         "jax_disable_bwd_checks": False, "jax_mutable_array_checks": True,

@@ -30,6 +30,7 @@ from minijax.diagnostics.tracebacks import (
     is_internal_file,
     is_tracer_error,
     name_in,
+    raise_if_leaked,
     wrap_result_in_boundary,
 )
 from minijax.jaxprs.jaxpr import JaxprTracer
@@ -53,14 +54,19 @@ def about_leaks(error, scene):
     frame = frame_running(scene, check_leaked_tracers)
     if frame is None:
         return []
-    tracer = frame.f_locals["arg"]
+    line = f"The line that used it: {scene.line.brief}"
+    return [*birth_of(frame.f_locals["arg"]), line]
+
+
+def birth_of(tracer):
+    """Return lines that say which transformation made a tracer, and where."""
     lines = [f"It was made by {maker(tracer)}."]
     inner = recorded(tracer)
     if inner is not None and (source := defining_line(inner)):
         lines.append(f"The line that made it: {source.brief}")
     if inner is not None and (found := argument_name_of(inner)):
         lines.append(f"It is {found}.")
-    return [*lines, f"The line that used it: {scene.line.brief}"]
+    return lines
 
 
 MAKERS = {"JVPTrace": "jvp", "BatchTrace": "vmap"}
@@ -210,6 +216,17 @@ def about_keys(error, scene):
 
 
 explainers += [about_leaks, about_numbers, about_calls, about_rules, about_keys]
+
+
+def about_leaks_looked_for(error, scene):
+    """Say of tracers that a transformation has left who made them, and where."""
+    frame = frame_running(scene, raise_if_leaked)
+    if frame is None:
+        return []
+    return [line for tracer in frame.f_locals["tracers"] for line in birth_of(tracer)]
+
+
+explainers.append(about_leaks_looked_for)
 
 
 # API boundaries: a guard around each public function and each method of arrays.

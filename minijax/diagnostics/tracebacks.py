@@ -11,24 +11,27 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 # Amended in chapters/08_errors_rest.md: filter_error (2900b463).
 # Amended in chapters/08_errors_rest.md: is_internal_file, user_line (dc0788e4).
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
-#   asked_arrays (9033e5b3).
+#   asked_arrays (7dcef570).
 # Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
 # Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (e130753d).
 
 import contextlib
 import functools
+import gc
 import linecache
 import os
 import sys
+from threading import get_ident
 from types import FrameType, FunctionType
+from weakref import ref
 
 import numpy as np
 
 import minijax
 from minijax import errors
 from minijax.arrays.array import typeof
-from minijax.arrays.dtypes import config
-from minijax.core import Array
+from minijax.arrays.dtypes import _on_or_off, config
+from minijax.core import Array, Tracer, scope_listeners
 from minijax.diagnostics.source_info import (
     UserLine,
     append_note,
@@ -38,7 +41,12 @@ from minijax.diagnostics.source_info import (
     slice_components,
     traceback_entries,
 )
-from minijax.errors import error_presenters, format_for_user, user_line_finders
+from minijax.errors import (
+    UnexpectedTracerError,
+    error_presenters,
+    format_for_user,
+    user_line_finders,
+)
 from minijax.jaxprs.jaxpr import eval_jaxpr, source_info_hook
 from minijax.pytrees.registry import _promising, keystr
 from minijax.pytrees.tree_operations import resolve_promises
@@ -262,6 +270,62 @@ def is_tracer_error(error):
     return type(error).__module__ == errors.__name__
 
 
+# By thread, the traces that have begun while leaks are looked for.
+traces_begun: dict = {}
+
+
+def _note_trace(trace):
+    if config.jax_check_tracer_leaks:
+        traces_begun.setdefault(get_ident(), []).append(ref(trace))
+
+
+def _engage(values):
+    if _note_trace in scope_listeners:
+        scope_listeners.remove(_note_trace)
+    if any(values):
+        scope_listeners.append(_note_trace)
+
+
+config.define(
+    "jax_check_tracer_leaks",
+    os.environ.get("JAX_CHECK_TRACER_LEAKS", "0"),
+    _on_or_off,
+    _engage,
+)
+
+
+def _still_there(traces):
+    return [trace for one in traces if (trace := one()) is not None]
+
+
+def _forget_traces(error):
+    traces_begun.pop(get_ident(), None)  # frames of the error keep tracers
+
+
+error_presenters.append(_forget_traces)
+
+
+def raise_if_leaked():
+    """Raise if a transformation in this thread has ended and left tracers."""
+    begun = traces_begun.pop(get_ident(), [])
+    running = [ref(trace) for trace in _still_there(begun) if trace.alive]
+    if running:
+        traces_begun[get_ident()] = running
+    ended = [ref(trace) for trace in _still_there(begun) if not trace.alive]
+    if not ended:
+        return
+    gc.collect()  # what only cycles keep cannot do any harm
+    ended = _still_there(ended)
+    tracers = [x for x in gc.get_referrers(*ended) if issubclass(type(x), Tracer)]
+    if tracers:
+        raise UnexpectedTracerError(
+            f"Leaked trace {type(tracers[0]._trace).__name__}. Leaked tracer(s): "
+            f"{', '.join(map(repr, tracers))}. A function that was transformed has "
+            "stored what stands for its values. Return it from that function instead "
+            "of storing it in a global variable, an attribute, a list or a closure."
+        )
+
+
 def is_inner(guard):
     """Return whether a function of arrays further out presents a guard's errors."""
     frame = guard.f_back
@@ -333,6 +397,8 @@ def api_boundary(function, keeps_promises=False):
             if _promising and keeps_promises:
                 args, kwargs = resolve_promises((args, kwargs))
             result = function(*args, **kwargs)
+            if traces_begun:
+                raise_if_leaked()
         except Exception as error:
             if not is_inner(sys._getframe()):
                 format_for_user(error)

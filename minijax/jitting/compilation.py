@@ -8,7 +8,7 @@ References: the tracing cache of ``jax.jit``, the parameter ``inline`` of ``jax.
 # edit the chapter, not this file.
 # Amended in chapters/18_llvm_rest.md: compile_context (3f8fecb4).
 # Amended in chapters/28_indexing_rest.md: _closed, trace_call, call_sharding_params
-#   (8288db2d).
+#   (d3268d86).
 
 import copy
 import operator
@@ -34,7 +34,11 @@ from minijax.core import (
     set_current_trace,
     trace_scope,
 )
-from minijax.diagnostics.tracebacks import source_line_readers
+from minijax.diagnostics.tracebacks import (
+    raise_if_leaked,
+    source_line_readers,
+    traces_begun,
+)
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, TraceProvenance, eval_jaxpr
 from minijax.jaxprs.pretty_printer import jaxprs_in_params
 from minijax.jaxprs.types import Hook, ShapeDtypeStruct, struct_of
@@ -152,6 +156,9 @@ def trace_call(call, statics=(), hoist=False):
                 outs = call.__call__(*map(trace.new_input, call.avals))
                 jaxpr, consts = trace.to_jaxpr(outs)
             current_trace()  # who reads it lets go of the trace that has ended
+            if traces_begun:
+                del trace, outs
+                raise_if_leaked()
             program = _closed(call, key, jaxpr, consts)
             once.insert(key, program, not any(map(_ends, program.captured)))
     return program

@@ -29,6 +29,7 @@ from minijax.batching.vmap import (
 from minijax.control_flow.conditionals import cond_p
 from minijax.control_flow.while_loops import while_p
 from minijax.core import Array, Primitive, Tracer, current_trace, set_current_trace
+from minijax.diagnostics.tracebacks import raise_if_leaked, traces_begun
 from minijax.jaxprs.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -592,6 +593,8 @@ def written_body(call, avals, params, run):
 
     with set_current_trace(body_trace(params)):
         jaxpr, consts = trace_to_jaxpr(flat, avals, origin)
+    if traces_begun:
+        raise_if_leaked()
     jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
     check_collective_divergence(jaxpr)
     return TracedBody(ClosedJaxpr(jaxpr, []), consts, call.out_tree, tuple(specs))
