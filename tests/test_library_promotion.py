@@ -84,3 +84,23 @@ def test_logaddexp2_of_complex_numbers():
     x, y = jnp.array([1 + 2j, 0.5j]), jnp.array([2 - 1j, 3.0 + 0j])
     wanted = np.log(np.exp2(np.asarray(x)) + np.exp2(np.asarray(y))) / np.log(2)
     np.testing.assert_allclose(jnp.logaddexp2(x, y), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -2])
+def test_widths_of_trapezoids_lie_along_the_axis(axis):
+    y = np.arange(60.0, dtype="float32").reshape(3, 5, 4) ** 2
+    shape = list(y.shape)
+    shape[axis] -= 1
+    whole = np.arange(1.0, 1 + np.prod(shape), dtype="float32").reshape(shape)
+    for dx in (whole, whole.take([0], axis), whole[:1], whole[0], whole[0, 0]):
+        wanted = np.trapezoid(y, dx=dx, axis=axis)
+        found = jnp.trapezoid(y, dx=dx, axis=axis)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex64"])
+@pytest.mark.parametrize("shape", [(), (3, 0), (0, 2), (2, 3)])
+def test_indices_of_nothing_have_their_dtype(shape, dtype):
+    for sparse in (True, False):
+        for x in minijax.tree.leaves(jnp.indices(shape, dtype, sparse)):
+            assert x.dtype == dtype

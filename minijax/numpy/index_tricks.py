@@ -155,8 +155,12 @@ def _placed(x, place, ndim):
     if array_kind(x) == "b":
         words = "Boolean arguments to jax.numpy.ix_ are not implemented"
         raise NotImplementedError(words)
-    if not x.size:
-        x = lax.full((0,), 0, canonicalize_dtype(np.int64))
+    integers = lax.full((0,), 0, canonicalize_dtype(np.int64))  # an empty list is float
+    return _on_axis(x if x.size else integers, place, ndim)
+
+
+def _on_axis(x, place, ndim):
+    """Return a vector as an array of more axes, of which it has one."""
     shape = [x.size if axis == place else 1 for axis in range(ndim)]
     return lax.broadcast_in_dim(x, shape, (place,))
 
@@ -175,7 +179,8 @@ def indices(
     """
     dtype = check_dtype(int if dtype is None else dtype, "indices")
     sizes = tuple(operator_index(each, "a size") for each in dimensions)
-    found = [_placed(lax.iota(dtype, n), i, len(sizes)) for i, n in enumerate(sizes)]
+    each = [lax.iota(dtype, n) for n in sizes]
+    found = [_on_axis(x, i, len(sizes)) for i, x in enumerate(each)]
     if sparse:
         return tuple(found)
     if not found:

@@ -369,6 +369,9 @@ def trapezoid(y: Any, x: Any = None, dx: ArrayLike = 1.0, axis: int = -1) -> Arr
         check_arraylike("trapezoid", y)
         [y] = map(as_array, promote_dtypes_inexact(y))
         width = asarray(dx)
+        if width.ndim:  # as wide as `y` has axes, whose neighbours it is between
+            rank = max(y.ndim - width.ndim, 0)
+            width = moveaxis(lax.expand_dims(width, range(rank)), axis, -1)
     else:
         check_arraylike("trapezoid", y, x)
         y, x = map(as_array, promote_dtypes_inexact(y, x))
