@@ -68,7 +68,7 @@ _ONE_SPARSE = (
     "of sparse arrays there is BCOO, with its operators; grad takes its data, and "
     "todense() serves the rest."
 )
-_NARROW = "there are no arrays of floats of 8 bits and fewer."
+_NARROW = "products of floats of 8 bits are computed in 32 bits."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
 _NO_PROFILER = (
     "traces are files for a trace viewer, and nothing here reads or serves them. "

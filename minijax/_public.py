@@ -277,7 +277,8 @@ NAMES: dict[str, dict[str, str]] = {
     "minijax.interpreters.partial_eval": {},
     "minijax.interpreters.xla": {},
     "minijax.lax": {
-        "minijax.arrays.numerics": "AccuracyMode Tolerance broadcast_shapes",
+        "minijax.arrays.accuracy": "AccuracyMode Tolerance",
+        "minijax.arrays.numerics": "broadcast_shapes",
         "minijax.batching.collectives": """
             all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p
             axis_size pmax pmax_p pmean pmin pmin_p ppermute ppermute_p psum psum_p

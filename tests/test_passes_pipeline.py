@@ -445,16 +445,18 @@ def test_complex_products_do_not_commute():
 
 def test_conversions():
     """Each chain of two conversions, on the worst numbers of its first dtype."""
-    from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
+    from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, WIDE_DTYPES
     from tests.test_passes_simplification_identities import nasty
 
+    few = "int4", "uint2", "float8_e4m3fn", "float8_e5m2"
+    dtypes = [x for x in SHORT_DTYPE_NAMES if x not in WIDE_DTYPES or x.name in few]
     with minijax.enable_x64(True), np.errstate(all="ignore"):
-        for first in SHORT_DTYPE_NAMES:
+        for first in dtypes:
             x = jnp.asarray(nasty(first))
 
             def f(x):
                 with_all = []
-                for middle in SHORT_DTYPE_NAMES:
+                for middle in dtypes:
                     y = lax.convert_element_type_p.bind(
                         x, new_dtype=middle, weak_type=False
                     )
@@ -462,7 +464,7 @@ def test_conversions():
                         lax.convert_element_type_p.bind(
                             y, new_dtype=last, weak_type=False
                         )
-                        for last in SHORT_DTYPE_NAMES
+                        for last in dtypes
                     ]
                 return with_all
 

@@ -8,6 +8,7 @@ import pytest
 from minijax import lax
 from minijax.arrays.array import ShapedArray
 from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, dtype_kind
+from minijax.arrays.numerics import integer_limits
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.rewriting import literal
@@ -25,8 +26,8 @@ def nasty(dtype):
     if kind == "b":
         return np.array([False, True])
     if kind in "iu":
-        ends = np.iinfo(dtype)
-        return np.array([0, 1, 2, 3, 7, ends.max, ends.min, ends.max - 1], dtype)
+        least, most = integer_limits(np.dtype(dtype))
+        return np.array([0, 1, 2, 3, 7 % (most + 1), most, least, most - 1], dtype)
     with np.errstate(all="ignore"):
         floats = np.array(FLOATS).astype(dtype)
     if kind != "c":

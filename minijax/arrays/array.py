@@ -11,6 +11,8 @@ https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: typeof (4070e549).
+# Amended in chapters/02_arrays_rest.md: def_shape_and_impl (8791858c).
+# Amended in chapters/02_arrays_rest.md: ABOVE, dtype_lattice_join (0c0dbdd7).
 # Amended in chapters/02_arrays_rest.md: _weak_scalar, common_dtype_and_weak_type
 #   (5bf7d945).
 # Amended in chapters/36_replicas_upper.md: evaluated (32cff57f).
@@ -24,9 +26,11 @@ import numpy as np
 from minijax._registry import Registry
 from minijax.arrays.devices import default_placement, host_device
 from minijax.arrays.dtypes import (
+    WIDE_DTYPES,
     canonical_dtype_of_array,
     canonicalize_dtype,
     config,
+    dtype_kind,
     dtype_of_lattice_node,
     lattice_node,
 )
@@ -41,6 +45,13 @@ from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
 
 # The lattice of data types: what two of them become together.
+
+class TypePromotionError(ValueError):
+    """Two dtypes do not meet: none lies above both, or promotion is strict.
+
+    Reference: ``jax.dtypes.TypePromotionError``.
+    """
+
 
 # From every type to those directly above it.
 ABOVE = {
@@ -62,12 +73,27 @@ def all_above(node):
     return frozenset([node]).union(*map(all_above, ABOVE[node]))
 
 
+for _narrow in WIDE_DTYPES:
+    ABOVE["float*" if dtype_kind(_narrow) == "h" else "int*"].append(_narrow.name)
+    ABOVE[_narrow.name] = []
+
+
 @functools.cache
 def dtype_lattice_join(*nodes):
-    """Return the lowest type that lies above all `nodes`."""
+    """Return the lowest type that lies above all `nodes`.
+
+    Raises:
+      TypePromotionError: if there is none.
+    """
     common = frozenset.intersection(*map(all_above, nodes))
-    [lowest] = [node for node in common if common <= all_above(node)]
-    return lowest
+    lowest = [node for node in common if common <= all_above(node)]
+    if not lowest:
+        raise TypePromotionError(
+            f"Input dtypes {nodes} have no available implicit dtype promotion path. To "
+            "avoid unintended promotion, 8-bit floats and integers of less than 8 bits "
+            "meet no other type. Convert them explicitly: x.astype(dtype)."
+        )
+    return lowest[0]
 
 
 # Abstract values: what is known of an array without looking at its numbers.
@@ -221,6 +247,31 @@ shape_rules = RuleTable("shape")
 eval_rules = Registry()  # What each primitive does to plain buffers.
 
 
+def through_wider_dtypes(primitive, compute):
+    """Return what computes a primitive, narrow numbers by way of wider ones.
+
+    Args:
+      primitive: which has a shape rule.
+      compute: what computes it on numbers that NumPy knows.
+    """
+
+    def computed(xp, *buffers, **params):
+        named = [x for x in params.values() if isinstance(x, np.dtype)]
+        if WIDE_DTYPES.keys().isdisjoint([*[x.dtype for x in buffers], *named]):
+            return compute(xp, *buffers, **params)
+        avals = [ShapedArray(x.shape, x.dtype) for x in buffers]
+        avals = shape_rules[primitive](*avals, **params)
+        wide = [x.astype(WIDE_DTYPES.get(x.dtype, x.dtype)) for x in buffers]
+        for name, value in params.items():
+            if isinstance(value, np.dtype):
+                params[name] = WIDE_DTYPES.get(value, value)
+        results = compute(xp, *wide, **params)
+        results = results if isinstance(results, list) else [results]
+        return [xp.asarray(x).astype(aval.dtype) for x, aval in zip(results, avals)]
+
+    return compute if getattr(compute, "reads_bits", False) else computed
+
+
 def def_shape_and_impl(primitive, shape, compute):
     """Give a primitive its first two rules: its shape rule and its evaluation."""
 
@@ -228,7 +279,8 @@ def def_shape_and_impl(primitive, shape, compute):
         avals = shape_rules[primitive](*map(typeof, args), **params)
         return evaluated(primitive, eval_rules[primitive], args, params, avals)
 
-    shape_rules[primitive], eval_rules[primitive] = shape, compute
+    shape_rules[primitive] = shape
+    eval_rules[primitive] = through_wider_dtypes(primitive, compute)
     impl_rules[primitive] = impl
 
 

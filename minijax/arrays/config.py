@@ -17,7 +17,7 @@ from functools import partial, wraps
 
 import numpy as np
 
-from minijax.arrays.array import typeof
+from minijax.arrays.array import TypePromotionError, typeof
 from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     PYTHON_TYPE_OF_NODE,
@@ -299,13 +299,6 @@ WEAK_BELOW = {
     "h": ["int*", "float*"], "c": ["int*", "float*", "complex*"],
 }  # fmt: skip
 MANUAL = "see https://docs.jax.dev/en/latest/rank_promotion_warning.html."
-
-
-class TypePromotionError(ValueError):
-    """Two dtypes do not meet, since promotion is strict.
-
-    Reference: ``jax.dtypes.TypePromotionError``.
-    """
 
 
 def check_promotion_operands(name, *args):

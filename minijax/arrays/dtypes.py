@@ -288,7 +288,7 @@ except ModuleNotFoundError:
     ml_dtypes = None
 
 bfloat16 = getattr(ml_dtypes, "bfloat16", None)
-# Types of a byte and less, for which there are names and limits, and no arrays.
+# Types of a byte and less.
 NARROW_NAMES = {
     np.floating: """
         float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
@@ -316,6 +316,20 @@ SHORT_NAMES = {
 SHORT_DTYPE_NAMES = {np.dtype(name): short for name, short in SHORT_NAMES.items()}
 if bfloat16 is not None:
     SHORT_DTYPE_NAMES[np.dtype(bfloat16)] = "bf16"
+LISTED_DTYPES = ", ".join(map(str, SHORT_DTYPE_NAMES))
+# From dtypes of a byte and less to those in which they are computed. Floats of six bits
+# and integers of one have a name and limits, and no arrays.
+_WIDER = {np.floating: "float32", np.signedinteger: "int8", np.unsignedinteger: "uint8"}
+WIDE_DTYPES = {
+    np.dtype(getattr(ml_dtypes, name)): np.dtype(_WIDER[kind])
+    for kind, names in NARROW_NAMES.items()
+    for name in names
+    if hasattr(ml_dtypes, name) and name[:6] != "float6" and name[-4:] != "int1"
+}
+SHORT_DTYPE_NAMES |= {
+    dtype: dtype.name.replace("int", "i").replace("float", "f").replace("ui", "u")
+    for dtype in WIDE_DTYPES
+}
 DTYPE_NAMES = {
     dtype: dtype.name for dtype in SHORT_DTYPE_NAMES
 }  # dtype.name itself takes its time
@@ -380,8 +394,9 @@ def dtype_name(dtype: Any) -> str:
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 KIND_OF_DTYPE = {
-    dtype: "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
+    dtype: "h" if dtype.itemsize <= 2 and kind in "fV" else kind
     for dtype in SHORT_DTYPE_NAMES
+    for kind in WIDE_DTYPES.get(dtype, dtype).kind
 }
 
 
@@ -505,7 +520,7 @@ def check_dtype(dtype: Any, name: str) -> np.dtype:
     ):
         raise TypeError(
             f"{name} was asked for dtype {dtype!r}; arrays hold numbers and bools: "
-            + ", ".join(map(str, SHORT_DTYPE_NAMES))
+            + LISTED_DTYPES
         )
     if dtype not in PYTHON_TYPES and np.dtype(dtype) != canonical:
         warn_user(
@@ -530,9 +545,8 @@ def canonical_dtype_of_array(x):
             "Use arr.filled() to convert the value to a standard numpy array."
         )
     if x.dtype not in SHORT_DTYPE_NAMES and x.dtype != float0:
-        known = ", ".join(map(str, SHORT_DTYPE_NAMES))
         name = numpy_dtype_of(x.dtype)
-        raise TypeError(f"dtype {name} is not a valid array type, of {known}.")
+        raise TypeError(f"dtype {name} is not a valid array type, of {LISTED_DTYPES}.")
     return canonicalize_dtype(x.dtype)
 
 

@@ -23,8 +23,15 @@ from typing import Any
 import numpy as np
 
 from minijax._registry import Registry
+from minijax.arrays.accuracy import check_accuracy
 from minijax.arrays.devices import NO_MANUAL_AXES, ignore_float_errors
-from minijax.arrays.dtypes import dtype_kind, dtype_name, warn_user
+from minijax.arrays.dtypes import (
+    WIDE_DTYPES,
+    dtype_kind,
+    dtype_name,
+    ml_dtypes,
+    warn_user,
+)
 from minijax.arrays.interchange import raise_if_promise
 from minijax.core import Tracer
 from minijax.errors import StaticIntegerError
@@ -206,49 +213,7 @@ def broadcast_shapes_same_rank(name, shapes):
     return tuple(size for [size] in sizes)
 
 
-class AccuracyMode(enum.Enum):
-    """How exact an elementary function is asked to be; here, there is one of each.
-
-    Reference: ``jax.lax.AccuracyMode``.
-    """
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance:
-    """What error a result may have: at most two of the three may be given.
-
-    Args:
-      atol: absolute error.
-      rtol: relative error.
-      ulps: distance from the exact result, in neighbouring floats.
-
-    Raises:
-      ValueError: if one is negative, or all are zero.
-
-    Reference: ``jax.lax.Tolerance``.
-    """
-
-    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
-        if min(atol, rtol, ulps) < 0:
-            raise ValueError("Tolerances must be non-negative.")
-        if max(atol, rtol, ulps) == 0:
-            raise ValueError("At least one of atol, rtol, or ulps must be set.")
-        self.atol, self.rtol, self.ulps = atol, rtol, ulps
-
-
-def check_accuracy(accuracy):
-    """Raise unless `accuracy` is None or of a class that says how exact a result is.
-
-    It changes nothing: of each elementary function there is one version, and tests
-    bound its error in ulps.
-    """
-    if not isinstance(accuracy, AccuracyMode | Tolerance | None):
-        raise NotImplementedError(f"Accuracy {accuracy} not supported")
-
-
-# The functions that JAX lets a user ask for an accuracy.
+# Functions of one operand; some of them take the accuracy that is asked for.
 ACCURATE = frozenset(
     "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
 )
@@ -452,19 +417,46 @@ def lhs_free_axes(ndim, contracting, batch):
 # Numbers that NumPy counts differently from XLA, or not at all.
 
 
+def reads_bits(compute):
+    """Say of an evaluation that it takes numbers of few bits as they are."""
+    compute.reads_bits = True
+    return compute
+
+
+def bit_width(dtype):
+    """Return how many bits a number of a dtype has, which may be few."""
+    if dtype not in WIDE_DTYPES:
+        return 8 * dtype.itemsize
+    limits = ml_dtypes.finfo if dtype_kind(dtype) == "h" else ml_dtypes.iinfo
+    return limits(dtype).bits
+
+
+def integer_limits(dtype):
+    """Return the least and the greatest number of an integer dtype."""
+    limits = (ml_dtypes.iinfo if dtype in WIDE_DTYPES else np.iinfo)(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def bit_pattern(x):
+    """Return numbers of a byte and less as unsigned bytes, without what lies above."""
+    return x.view(np.uint8) & np.uint8(2 ** bit_width(x.dtype) - 1)
+
+
+@reads_bits
 def convert_impl(xp, x, new_dtype, weak_type=False):
     """Convert a buffer; floats beyond an integer type become its nearest end."""
+    x = x.astype(WIDE_DTYPES.get(x.dtype, x.dtype), copy=False)
     x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
     if x.dtype.char == "d" and dtype_kind(new_dtype) == "h":
         x = x.astype(np.float32)  # XLA rounds twice
     if dtype_kind(x.dtype) not in "hf" or dtype_kind(new_dtype) not in "iu":
         return x.astype(new_dtype)
-    ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
-    if xp is np and x.size and ends.min <= float(x.min()) and float(x.max()) < ends.max:
+    (least, most), wide = integer_limits(new_dtype), x.astype(np.float64)
+    if xp is np and x.size and least <= float(x.min()) and float(x.max()) < most:
         return x.astype(new_dtype)  # as most arrays have no number beyond
-    whole = xp.where((wide > ends.min) & (wide < ends.max), wide, 0).astype(new_dtype)
-    whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
-    return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
+    whole = xp.where((wide > least) & (wide < most), wide, 0).astype(new_dtype)
+    whole = xp.where(wide >= most, new_dtype.type(most), whole)
+    return xp.where(wide <= least, new_dtype.type(least), whole)
 
 
 def check_convertible(dtype, new_dtype, name="convert_element_type"):
@@ -671,14 +663,21 @@ def shift_left_impl(xp, x, y):
     return _shift(xp, x, y, xp.left_shift, xp.zeros_like(x))
 
 
+@reads_bits
 def shift_right_arithmetic_impl(xp, x, y):
     """Shift bits down; copies of the highest bit fill the gap."""
+    if x.dtype in WIDE_DTYPES:  # move them to the top of a byte, and back
+        gap = np.uint8(8 - bit_width(x.dtype))
+        high = (bit_pattern(x) << gap).view(np.int8)
+        moved = shift_right_arithmetic_impl(xp, high, bit_pattern(y).view(np.int8))
+        return (moved.view(np.uint8) >> gap).view(x.dtype)
     bits = np.dtype(f"i{x.dtype.itemsize}")
     sign = xp.where(x.view(bits) < 0, bits.type(-1), bits.type(0))
     shifted = _shift(xp, x.view(bits), y.view(bits), xp.right_shift, sign)
     return xp.asarray(shifted, bits).view(x.dtype)
 
 
+@reads_bits
 def shift_right_logical_impl(xp, x, y):
     """Shift bits down; zeros fill the gap."""
     bits = np.dtype(f"u{x.dtype.itemsize}")
@@ -686,15 +685,17 @@ def shift_right_logical_impl(xp, x, y):
     return xp.asarray(shifted, bits).view(x.dtype)
 
 
+@reads_bits
 def clz_impl(xp, x):
     """Return how many bits stand above the highest one."""
-    bits = x.dtype.itemsize * 8
+    bits = bit_width(x.dtype)
     x = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype("uint64")
     for shift in (1, 2, 4, 8, 16, 32):
         x = x | (x >> np.uint64(shift))
     return bits - xp.bitwise_count(x)
 
 
+@reads_bits
 def population_count_impl(xp, x):
     """Return how many bits are set."""
     return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
@@ -745,6 +746,7 @@ def power_by_squaring(multiply, x, y):
     return result
 
 
+@reads_bits
 def nextafter_impl(xp, x, y):
     """Return the next number on the way to `y`: `y` itself from a zero to the other."""
     return xp.where(x == y, y, xp.nextafter(x, y))

@@ -19,8 +19,8 @@ from minijax import core, lax
 from minijax import numpy as jnp
 from minijax.arrays import dtypes as known_dtypes
 from minijax.arrays.array import ShapedArray as ShapedArray
+from minijax.arrays.array import TypePromotionError as TypePromotionError
 from minijax.arrays.array import dtype_lattice_join, typeof
-from minijax.arrays.config import TypePromotionError as TypePromotionError
 from minijax.arrays.config import ensure_compile_time_eval as ensure_compile_time_eval
 from minijax.arrays.devices import Device, default_backend, default_placement, devices
 from minijax.arrays.dtypes import (

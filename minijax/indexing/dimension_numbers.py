@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax.arrays.array import ShapedArray, typeof
 from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.numerics import integer_limits
 from minijax.core import Array
 from minijax.jaxprs.jaxpr import trace_to_jaxpr
 from minijax.numpy.operands import concrete_or_none
@@ -111,8 +112,8 @@ def default_fill_value(dtype, given=None):
     if kind == "b":
         return True
     if kind in "iu":
-        info = np.iinfo(dtype)
-        return int(info.min if kind == "i" else info.max)
+        least, greatest = integer_limits(dtype)
+        return least if kind == "i" else greatest
     if dtype_kind(dtype) in "x0":
         return np.iinfo(np.uint32).max
     raise ValueError(f"Unsupported dtype for gather fill_value {dtype}")

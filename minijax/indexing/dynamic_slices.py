@@ -19,6 +19,7 @@ from minijax.arrays.numerics import (
     canonicalize_axis,
     canonicalize_int_tuple,
     check_same_dtype,
+    integer_limits,
     operator_index,
 )
 from minijax.core import Array, Primitive
@@ -126,7 +127,7 @@ def with_size_added(numbers, size, less=lax.lt):
     if dtype_kind(dtype) != "i":
         return numbers
     negative = less(numbers, np.zeros((), dtype))
-    if size > np.iinfo(dtype).max:
+    if size > integer_limits(dtype)[1]:
         dtype = index_dtype(size)
         numbers = lax.convert_element_type(numbers, dtype)
     return lax.select(negative, lax.add(numbers, np.asarray(size, dtype)), numbers)

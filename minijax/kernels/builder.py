@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.arrays.dtypes import dtype_kind, short_dtype_name
+from minijax.arrays.dtypes import WIDE_DTYPES, dtype_kind, short_dtype_name
 from minijax.arrays.numerics import (
     complex_divide_parts,
     complex_dtype_of,
@@ -389,8 +389,10 @@ class ComplexNode(NamedTuple):
         return complex_dtype_of(self.real.dtype)
 
 
-# Dtypes of what is no number, and integers of their size, as which kernels move them.
+# Dtypes in which kernels do not compute, and integers of their size, as which they are
+# moved: those of what is no number, and numbers of a byte and less.
 carriers: dict = Registry()
+carriers.update(dict.fromkeys(WIDE_DTYPES, np.dtype(np.uint8)))
 
 
 class NodeBuilder:

@@ -74,6 +74,7 @@ from minijax.kernels.loop_nests import Kernel, interpret
 from minijax.lax.reductions import fits_index_dtype
 from minijax.python_backend.codegen import PythonProgram
 from minijax.python_backend.codegen_rules import AXIS_NOT_BOUND_REASON, COLLECTIVES
+from minijax.python_backend.source import is_evaluated
 from minijax.rematerialization.caching import cache_key_of_params
 from minijax.rematerialization.jaxpr_transforms import optimization_barrier_p
 from minijax.rematerialization.policies import name_p
@@ -335,6 +336,7 @@ class LoweringContext:
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the views of its results."""
         tables = [x for x in (self.rules, kernel_rules) if eqn.primitive in x]
+        tables = [] if is_evaluated(eqn) else tables
         for rules in tables:
             with suppress(UnsupportedKernel):
                 return rules[eqn.primitive](self, eqn, *operands)

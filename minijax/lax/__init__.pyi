@@ -1,7 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.arrays.numerics import AccuracyMode as AccuracyMode
-from minijax.arrays.numerics import Tolerance as Tolerance
+from minijax.arrays.accuracy import AccuracyMode as AccuracyMode
+from minijax.arrays.accuracy import Tolerance as Tolerance
 from minijax.arrays.numerics import broadcast_shapes as broadcast_shapes
 from minijax.batching.collectives import all_gather as all_gather
 from minijax.batching.collectives import all_gather_p as all_gather_p

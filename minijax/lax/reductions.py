@@ -30,6 +30,7 @@ from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     PYTHON_TYPE_OF_NODE,
     PYTHON_TYPES,
+    WIDE_DTYPES,
     X64_TO_X32,
     canonicalize_dtype,
     dtype_kind,
@@ -37,6 +38,7 @@ from minijax.arrays.dtypes import (
     dtype_of_lattice_node,
     is_inexact,
     lattice_node,
+    ml_dtypes,
 )
 from minijax.arrays.interchange import raise_if_promise
 from minijax.arrays.numerics import (
@@ -52,8 +54,10 @@ from minijax.arrays.numerics import (
     cumlogsumexp_impl,
     cumulative_accumulator_dtype,
     dot_general_impl,
+    integer_limits,
     lhs_free_axes,
     operator_index,
+    reads_bits,
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
@@ -73,20 +77,27 @@ from minijax.typing import ArrayLike
 def min_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is below."""
     if dtype_kind(dtype) in "iu":
-        return np.iinfo(dtype).min
-    return dtype.type(False if dtype_kind(dtype) == "b" else -np.inf)
+        return integer_limits(dtype)[0]
+    return _bool_or_float(dtype, False, -np.inf)
 
 
 def max_of_dtype(dtype: np.dtype) -> Any:
     """Return the number that no number of `dtype` is above."""
     if dtype_kind(dtype) in "iu":
-        return np.iinfo(dtype).max
-    return dtype.type(True if dtype_kind(dtype) == "b" else np.inf)
+        return integer_limits(dtype)[1]
+    return _bool_or_float(dtype, True, np.inf)
+
+
+def _bool_or_float(dtype, truth, infinity):
+    if dtype in WIDE_DTYPES and not np.isinf(np.float32(dtype.type(infinity))):
+        limits = ml_dtypes.finfo(dtype)  # a float that has no infinity
+        return limits.max if infinity > 0 else limits.min
+    return dtype.type(truth if dtype_kind(dtype) == "b" else infinity)
 
 
 def fits_index_dtype(size, index_dtype):
     """Return whether an integer dtype can number the places of an axis."""
-    return size - 1 <= np.iinfo(index_dtype).max
+    return size - 1 <= integer_limits(index_dtype)[1]
 
 
 def check_places(name, size, index_dtype):
@@ -94,8 +105,8 @@ def check_places(name, size, index_dtype):
     if not fits_index_dtype(size, index_dtype):
         raise OverflowError(
             f"{name} along an axis of {size} elements: {index_dtype} counts to "
-            f"{np.iinfo(index_dtype).max}. Call it along one axis of several, or have "
-            'an index of 64 bits: config.update("jax_enable_x64", True).'
+            f"{integer_limits(index_dtype)[1]}. Call it along one axis of several, or "
+            'have an index of 64 bits: config.update("jax_enable_x64", True).'
         )
 
 
@@ -168,12 +179,16 @@ reduce_prod_p, reduce_prod = def_reduction(
 reduce_max_p, reduce_max = def_reduction(
     "reduce_max",
     ANY_KINDS,
-    lambda xp, x, axes: xp.max(x, axes, initial=min_of_dtype(x.dtype)),
+    reads_bits(
+        lambda xp, x, axes: xp.max(x, axes, initial=x.dtype.type(min_of_dtype(x.dtype)))
+    ),
 )
 reduce_min_p, reduce_min = def_reduction(
     "reduce_min",
     ANY_KINDS,
-    lambda xp, x, axes: xp.min(x, axes, initial=max_of_dtype(x.dtype)),
+    reads_bits(
+        lambda xp, x, axes: xp.min(x, axes, initial=x.dtype.type(max_of_dtype(x.dtype)))
+    ),
 )
 reduce_and_p, reduce_and = def_reduction(
     "reduce_and", BITWISE_KINDS, lambda xp, x, axes: xp.bitwise_and.reduce(x, axes)

@@ -30,6 +30,8 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import (
     NUMBER_DTYPE_KINDS,
     all_weak,
+    bit_pattern,
+    bit_width,
     canonicalize_axis,
     canonicalize_int_tuple,
     check_convertible,
@@ -39,6 +41,7 @@ from minijax.arrays.numerics import (
     convert_impl,
     number_in_dtype,
     operator_index,
+    reads_bits,
     remove_axes,
     warn_complex_to_real,
     with_out_sharding,
@@ -490,7 +493,7 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 def _bitcast_shape(x, new_dtype):
     check_convertible(x.dtype, new_dtype, "bitcast_convert_type")
-    old, new = x.dtype.itemsize, new_dtype.itemsize
+    old, new = bit_width(x.dtype), bit_width(new_dtype)
     if old < new and x.shape[-1:] != (new // old,):
         raise ValueError(
             f"bitcast_convert_type from {x.dtype} to {new_dtype} needs a last axis of "
@@ -507,14 +510,37 @@ def _bitcast_shape(x, new_dtype):
     ]
 
 
+@reads_bits
 def _bitcast(xp, x, new_dtype):
-    old, new = x.dtype.itemsize, new_dtype.itemsize
+    old, new = bit_width(x.dtype), bit_width(new_dtype)
     x = xp.ascontiguousarray(x).reshape(x.shape)
+    if old < 8:
+        x = _whole_bytes(xp, x, old) if new > old else bit_pattern(x)
+    if new < 8:
+        return _parts_of_bytes(xp, x, old if old < 8 else 8, new).view(new_dtype)
+    old = 8 * x.dtype.itemsize
     if old == new:
         return x.view(new_dtype)
     if old > new:
         return x[..., None].view(new_dtype)
     return x.view(new_dtype)[..., 0]
+
+
+def _whole_bytes(xp, x, width):
+    """Return bytes, each of neighbours along the last axis, the first one lowest."""
+    places = np.arange(0, 8, width, np.uint8)
+    parts = bit_pattern(x).reshape(*x.shape[:-1], -1, places.size)
+    whole = xp.bitwise_or.reduce(parts << places, -1)
+    return whole if x.shape[-1] > places.size else whole[..., 0]
+
+
+def _parts_of_bytes(xp, x, old, new):
+    """Return numbers of fewer bits, along axes of their own, the lowest first."""
+    if old == new:
+        return x
+    places = np.arange(0, old, new, np.uint8)
+    parts = (x.view(np.uint8).reshape(*x.shape, -1, 1) >> places) & (2**new - 1)
+    return parts.astype(np.uint8).reshape(*x.shape, -1)
 
 
 def_shape_and_impl(bitcast_convert_type_p, _bitcast_shape, _bitcast)

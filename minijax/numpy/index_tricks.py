@@ -32,7 +32,7 @@ from minijax.numpy.array_methods import where
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.operands import array_kind, as_array
 from minijax.numpy.ranges import arange, linspace
-from minijax.numpy.scalar_types import result_type
+from minijax.numpy.scalar_types import iinfo, result_type
 from minijax.numpy.shapes import (
     as_arraylike,
     broadcast_to,
@@ -338,7 +338,7 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
     """
     if mode not in modes:
         raise ValueError(f"invalid mode={mode!r}. Expected one of {modes}.")
-    if array_kind(index) in "iu" and np.iinfo(index.dtype).max < size:
+    if array_kind(index) in "iu" and iinfo(index.dtype).max < size:
         index = astype(index, np.int32)  # int8 has no 200
     if mode == "clip":
         return clip(index, 0, size - 1)
@@ -379,7 +379,7 @@ def ravel_multi_index(
     dtype = check_dtype(dtype, "ravel_multi_index")
     if dtype.kind not in "iu":
         raise ValueError(f"dtype={dtype!r} is not an integer type.")
-    if math.prod(dims) - 1 > np.iinfo(dtype).max:
+    if math.prod(dims) - 1 > iinfo(dtype).max:
         raise ValueError(
             f"jnp.ravel_multi_index: {dtype=} is not large enough for {dims=}."
         )

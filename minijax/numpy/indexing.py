@@ -21,6 +21,7 @@ from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import config, dtype_kind, warn_user
 from minijax.arrays.numerics import (
     canonicalize_axis,
+    integer_limits,
     operator_index,
     place_result,
     with_out_sharding,
@@ -118,8 +119,8 @@ def as_update(array, values):
     """Return what enters an array; an integer takes the array's dtype if it fits."""
     dtype = typeof(array).dtype
     if isinstance(values, int) and dtype_kind(dtype) in "iu":
-        info = np.iinfo(dtype)
-        if info.min <= values <= info.max:
+        least, greatest = integer_limits(dtype)
+        if least <= values <= greatest:
             return asarray(values, dtype)
     values = values if isinstance(values, Array) else asarray(values)
     check_dtypes("scatter", (array, values))
@@ -284,7 +285,7 @@ def indices_inside(indices, size, mode):
         return with_size_added(indices, size), GatherScatterMode.FILL_OR_DROP
     if mode == "wrap":
         promise = GatherScatterMode.PROMISE_IN_BOUNDS
-        if array_kind(indices) in "iu" and np.iinfo(indices.dtype).max < size:
+        if array_kind(indices) in "iu" and integer_limits(indices.dtype)[1] < size:
             indices = lax.convert_element_type(indices, index_dtype(size))
         return mod(indices, literal_like(indices, size)), promise
     if mode == "clip":
@@ -563,7 +564,7 @@ def put(
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
     if array_kind(places) not in "biu":
         raise TypeError(f"put indices must be of integer type, got {places.dtype}")
-    if array_kind(places) == "b" or np.iinfo(places.dtype).max < x.size:
+    if array_kind(places) == "b" or integer_limits(places.dtype)[1] < x.size:
         places = lax.convert_element_type(places, np.int32)
     if mode is None:
         places = normalize_negative_indices(places, x.size)
@@ -809,7 +810,7 @@ def least(dtype):
     """Return the number that no number of a dtype is less than."""
     kind = dtype_kind(dtype)
     if kind in "iu":
-        return np.iinfo(dtype).min
+        return integer_limits(dtype)[0]
     return False if kind == "b" else -np.inf
 
 
@@ -817,7 +818,7 @@ def greatest(dtype):
     """Return the number that no number of a dtype exceeds."""
     kind = dtype_kind(dtype)
     if kind in "iu":
-        return np.iinfo(dtype).max
+        return integer_limits(dtype)[1]
     return True if kind == "b" else np.inf
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, eval_rules, shape_rules
 from minijax.arrays.devices import default_placement, host_device, ignore_float_errors
-from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.dtypes import WIDE_DTYPES, dtype_kind
 from minijax.arrays.numerics import (
     choose_in_contraction,
     lhs_free_axes,
@@ -417,6 +417,9 @@ def is_exact_cast(wide, narrow):
     kinds = dtype_kind(wide), dtype_kind(narrow)
     if wide == narrow or narrow.kind == "b":
         return True
+    if wide in WIDE_DTYPES:
+        return False
+    narrow = WIDE_DTYPES.get(narrow, narrow)  # which holds all of its numbers
     if kinds[0] in "iu":
         return kinds[1] in "iu" and _within(np.iinfo(narrow), np.iinfo(wide))
     if kinds[0] == "c":
@@ -444,8 +447,9 @@ def convert_once(sweep, eqn):
     if inner is None or not is_exact_cast(x.aval.dtype, inner.invars[0].aval.dtype):
         return None
     old = inner.invars[0].aval.dtype
-    alike = (old.kind in "iu") == (x.aval.dtype.kind in "iu")
-    if new.kind in "iu" and not alike and not is_exact_cast(new, old):
+    old_kind, kind, new_kind = map(dtype_kind, (old, x.aval.dtype, new))
+    alike = (old_kind in "iu") == (kind in "iu")
+    if new_kind in "iu" and not alike and not is_exact_cast(new, old):
         return None
     return insert_eqn(sweep, lax.convert_element_type_p, *inner.invars, **eqn.params)
 

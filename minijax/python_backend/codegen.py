@@ -28,6 +28,7 @@ from minijax.python_backend.source import (
     Names,
     add_source_note,
     dot_general_text,
+    is_evaluated,
     operand_texts,
     preserves_dtypes,
     to_buffer,
@@ -59,8 +60,8 @@ def write_equation(emitter, eqn):
     emitter.on_behalf_of(eqn.source)
     operands = [emitter.read(atom) for atom in eqn.invars]
     results = [emitter.define(var) for var in eqn.outvars]
-    rule = python_rules.get(eqn.primitive, write_evaluation)
-    rule(emitter, eqn, operands, results)
+    rules = {} if is_evaluated(eqn) else python_rules
+    rules.get(eqn.primitive, write_evaluation)(emitter, eqn, operands, results)
 
 
 class PythonEmitter(JaxprScope):

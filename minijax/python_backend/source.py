@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer, eval_rules
-from minijax.arrays.dtypes import short_dtype_name
+from minijax.arrays.dtypes import WIDE_DTYPES, short_dtype_name
 from minijax.arrays.numerics import (
     BLOCKED_SUM_SIZES,
     lhs_free_axes,
@@ -295,6 +295,12 @@ class JaxprScope(Scope):
 
 
 # Primitives that have no Python of their own, as functions on buffers.
+
+
+def is_evaluated(eqn):
+    """Return whether an equation has narrow numbers, which only evaluations know."""
+    dtypes = [atom.aval.dtype for atom in (*eqn.invars, *eqn.outvars)]
+    return eqn.primitive in eval_rules and not WIDE_DTYPES.keys().isdisjoint(dtypes)
 
 
 def bind_impl(primitive, in_avals, out_avals):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import def_shape_and_impl, typeof
-from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.dtypes import WIDE_DTYPES, dtype_kind
 from minijax.arrays.numerics import (
     ANY_KINDS,
     canonicalize_axis,
@@ -223,8 +223,10 @@ cost_rules[sort_p], python_rules[sort_p] = sort_cost, write_evaluation
 def total_order_bits(x):
     """Return unsigned words in the order of bools, integers, or the bits of floats."""
     dtype = typeof(x).dtype
+    dtype = WIDE_DTYPES.get(dtype, dtype)
     if dtype.kind == "b":
         return lax.convert_element_type(x, np.uint8)
+    x = lax.convert_element_type(x, dtype)
     if dtype.kind == "u":
         return x
     word = np.dtype(f"uint{8 * dtype.itemsize}")

@@ -28,7 +28,13 @@ MLIR_ELEMENT_TYPES = {
 
 def tensor_type(aval):
     """Return the type of an array, such as ``tensor<8x3xf32>``; of a key, 64 bits."""
-    element = "ui64" if _is_key(aval.dtype) else MLIR_ELEMENT_TYPES[aval.dtype.name]
+    name = aval.dtype.name
+    if not _is_key(aval.dtype) and name not in MLIR_ELEMENT_TYPES:
+        raise NotImplementedError(
+            f"A text in StableHLO has no arrays of {name} here. Let the exported "
+            "function take and return int8 or float32, and convert them outside."
+        )
+    element = "ui64" if _is_key(aval.dtype) else MLIR_ELEMENT_TYPES[name]
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element}>"
 
 
