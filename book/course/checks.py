@@ -245,7 +245,8 @@ def _failure(
         failure.missing = stage.next_to_write(files_in(folder, stage), at)
     if not failure.missing:
         noted = runner.run(folder, chapter.floor, expected_file, noted=True)
-        trail = got.trail if got else []
+        again = [r for r in noted if r.index == at]
+        trail = again[0].trail if again else got.trail if got else []
         failure.suspects = _suspects(stage, files_in(folder, stage), trail, noted, at)
     return failure
 
@@ -285,6 +286,8 @@ def _described(place: Place, texts: Files, stage: Stage) -> str:
         parts = labels(texts[path])
     except SyntaxError:
         return f"{path}:{line}"
+    if line <= 1:  # of the module as a whole, which was imported
+        return ""
     for first, last, name in parts:
         if first <= line <= last:
             where = stage.work.where.get(name) or stage.work.where.get(

@@ -78,6 +78,8 @@ def run_page(
     chapter = read_chapter(find_chapter(floor(page)))
     os.chdir(find_chapter(floor(page)).parent)
     sys.path.insert(0, str(folder))
+    if noted:  # which frames an error came through is asked as well
+        os.environ["JAX_TRACEBACK_FILTERING"] = "off"
     sys.setrecursionlimit(1000)
     cells = importlib.import_module("book.web.run.cells")
     space, tables = cells.main.__dict__, Tables()
