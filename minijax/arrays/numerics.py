@@ -10,7 +10,6 @@ does them to arrays, or writes them into a kernel.
 # edit the chapter, not this file.
 
 import builtins
-import enum
 import functools
 import inspect
 import math
