@@ -1,4 +1,4 @@
-"""One thread: `loss` and its eight examples are the same on every page that has them."""
+"""One thread: `loss` and its eight examples are the same on every page."""
 
 import re
 
