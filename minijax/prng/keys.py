@@ -11,8 +11,8 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
-#   _bits_shape, _random_bits, random_bits (d24ee27b).
-# Amended in chapters/32_random_rest.md: lower_bits, lower_split (2a4af38c).
+#   _bits_shape, _random_bits, random_bits (52617231).
+# Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
 
 import math
 import os
@@ -190,7 +190,7 @@ def bits_of_row(keys, bit_width, shape):
         high, low = words[..., :size].astype(np.uint64), words[..., size:]
         numbers = high << np.uint64(32) | low
     else:
-        parts = words[..., None] >> np.arange(0, 32, bit_width, np.uint32)
+        parts = words[..., None] >> np.arange(0, 32, bit_width, dtype=np.uint32)
         numbers = parts.reshape(*keys.shape, -1)[..., :size]
     return numbers.reshape(*keys.shape, *shape).astype(f"uint{bit_width}")
 
@@ -548,7 +548,8 @@ def bits_in_row(k, keys, size, dtype):
     if width == 64:
         far = k.add(number, k.number(size, number))
         counter = [k.convert(x, KEY_WORD) for x in (number, far)]
-        return join_words(k, *threefry2x32(k.apply, key, counter), dtype)
+        first, second = threefry2x32(k.apply, key, counter)
+        return join_words(k, first, second, dtype)
     each = 32 // width  # of a word; a power of two
     at = k.shift_right(number, each.bit_length() - 1)
     word = word_of_row(k, key, at, -(-width * size // 32))
