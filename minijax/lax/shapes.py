@@ -528,7 +528,7 @@ def _bitcast(xp, x, new_dtype):
 
 def _whole_bytes(xp, x, width):
     """Return bytes, each of neighbours along the last axis, the first one lowest."""
-    places = np.arange(0, 8, width, np.uint8)
+    places = np.arange(0, 8, width, dtype=np.uint8)
     parts = bit_pattern(x).reshape(*x.shape[:-1], -1, places.size)
     whole = xp.bitwise_or.reduce(parts << places, -1)
     return whole if x.shape[-1] > places.size else whole[..., 0]
@@ -538,7 +538,7 @@ def _parts_of_bytes(xp, x, old, new):
     """Return numbers of fewer bits, along axes of their own, the lowest first."""
     if old == new:
         return x
-    places = np.arange(0, old, new, np.uint8)
+    places = np.arange(0, old, new, dtype=np.uint8)
     parts = (x.view(np.uint8).reshape(*x.shape, -1, 1) >> places) & (2**new - 1)
     return parts.astype(np.uint8).reshape(*x.shape, -1)
 

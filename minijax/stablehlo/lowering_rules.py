@@ -556,14 +556,14 @@ def join_words(first, second, bit_width):
 
 def _bits(keys, bit_width, shape, partitionable=True):
     if partitionable:
-        return join_words(*threefry_words(keys, shape), bit_width)
+        first, second = threefry_words(keys, shape)
+        return join_words(first, second, bit_width)
     axis, size = keys.ndim - 1, math.prod(shape)
     row = threefry_row(keys, -(-bit_width * size // 32))
     if bit_width == 64:
-        halves = [
-            lax.slice_in_dim(row, i * size, (i + 1) * size, axis=axis) for i in (0, 1)
-        ]
-        numbers = join_words(*halves, bit_width)
+        first = lax.slice_in_dim(row, 0, size, axis=axis)
+        second = lax.slice_in_dim(row, size, 2 * size, axis=axis)
+        numbers = join_words(first, second, bit_width)
     else:
         parts = (*row.shape, 32 // bit_width)
         places = lax.broadcasted_iota(np.uint32, parts, axis + 1) * np.uint32(bit_width)
