@@ -11,7 +11,7 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
-#   _bits_shape, _random_bits, random_bits (52617231).
+#   _bits_shape, _random_bits, random_bits (f772addb).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
 
 import math
@@ -36,7 +36,7 @@ from minijax.arrays.dtypes import (
     extended,
     issubdtype,
 )
-from minijax.arrays.numerics import broadcast_shapes_same_rank, refuse_sharding
+from minijax.arrays.numerics import broadcast_shapes_same_rank, with_out_sharding
 from minijax.batching.vmap import (
     check_unbatched_shapes,
     move_one_axis,
@@ -330,11 +330,11 @@ def as_keys(keys):
             "invalid PRNG key data: expected key_data to have ndim, shape, and dtype "
             f"attributes. Got {keys}"
         )
-    return random_wrap_p.bind(asarray(keys), impl="fry")[0], True
+    return random_wrap_p.bind(asarray(keys), impl="fry"), True
 
 
 def _key_data(keys):
-    return random_unwrap_p.bind(keys)[0]
+    return random_unwrap_p.bind(keys)
 
 
 def _made(name, seed):
@@ -388,19 +388,19 @@ def _like(keys, raw):
 @partial(jit, inline=True)
 def random_seed_impl(seed):
     """Return the key of a seed."""
-    return random_seed_p.bind(seed, impl="fry")[0]
+    return random_seed_p.bind(seed, impl="fry")
 
 
 @partial(jit, inline=True)
 def fold_key(keys, data):
     """Return keys with a number stirred into each."""
-    return random_fold_in_p.bind(keys, data)[0]
+    return random_fold_in_p.bind(keys, data)
 
 
 @partial(jit, inline=True, static_argnums=1)
 def random_split_impl(keys, shape):
     """Return, for each key, an array of new ones."""
-    return random_split_p.bind(keys, shape=shape, **counter_layout())[0]
+    return random_split_p.bind(keys, shape=shape, **counter_layout())
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
@@ -469,7 +469,7 @@ def clone(key: ArrayLike) -> Array:
     Reference: ``jax.random.clone``.
     """
     keys, raw = as_keys(key)
-    return _like(random_clone_p.bind(keys)[0], raw)
+    return _like(random_clone_p.bind(keys), raw)
 
 
 def key_data(keys: ArrayLike) -> Array:
@@ -490,7 +490,7 @@ def wrap_key_data(
     if impl is not None and dtype is not None:
         raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
     check_implementation(dtype if impl is None else impl)
-    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")[0]
+    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")
 
 
 def key_impl(keys: ArrayLike) -> str:
@@ -572,7 +572,7 @@ def lower_bits(lowering, eqn, keys):
 
 def _key_of(number):
     words = lax.full((2,), number, np.uint32)
-    return random_wrap_p.bind(words, impl="fry")[0]
+    return random_wrap_p.bind(words, impl="fry")
 
 
 constant_makers[KEY] = _key_of
@@ -666,7 +666,7 @@ def _in_front(primitive):
     def rule(axis, args, dims, **params):
         check_unbatched_shapes(primitive, args, dims, **params)
         x = move_one_axis(args[0], dims[0], 0)
-        return primitive.bind(x, **params), [0]
+        return primitive.bind_all(x, **params), [0]
 
     return rule
 
@@ -687,7 +687,7 @@ kernel_rules.update({
 def random_bits(key, bit_width, shape):
     """Return unsigned integers, each bit of which is random."""
     params = {"bit_width": bit_width, "shape": shape, **counter_layout()}
-    return random_bits_p.bind(key, **params)[0]
+    return random_bits_p.bind(key, **params)
 
 
 def unit_floats(key, shape, dtype):
@@ -701,6 +701,7 @@ def unit_floats(key, shape, dtype):
     return lax.bitcast_convert_type(random, dtype) - dtype.type(1)
 
 
+@with_out_sharding
 def bits(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -708,13 +709,13 @@ def bits(
 
     Reference: ``jax.random.bits``.
     """
-    refuse_sharding("bits", out_sharding)
     key, _ = check_one_key("bits", key)
     words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
     dtype = sample_dtype("bits", dtype, default, np.unsignedinteger, words)
     return random_bits(key, dtype.itemsize * 8, canonicalize_sample_shape(shape))
 
 
+@with_out_sharding
 def uniform(
     key: ArrayLike,
     shape: Any = (),
@@ -728,7 +729,6 @@ def uniform(
 
     Reference: ``jax.random.uniform``.
     """
-    refuse_sharding("uniform", out_sharding)
     key, _ = check_one_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
     return _uniform(key, minval, maxval, canonicalize_sample_shape(shape), dtype)
@@ -748,6 +748,7 @@ def _as_rank(x, dtype, ndim):
 # Normal floats: uniform ones, sent through the inverse of the error function.
 
 
+@with_out_sharding
 def normal(
     key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -755,7 +756,6 @@ def normal(
 
     Reference: ``jax.random.normal``.
     """
-    refuse_sharding("normal", out_sharding)
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
     dtype = sample_dtype("normal", dtype, float, np.inexact, words)
