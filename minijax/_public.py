@@ -171,8 +171,9 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.arrays.interchange": "check_room promised",
         "minijax.arrays.numerics": """
             canonicalize_axis canonicalize_int_tuple check_kind check_rank
-            dim_size_along operator_index place_result with_out_sharding
+            dim_size_along operator_index
         """,
+        "minijax.arrays.out_sharding": "place_result with_out_sharding",
         "minijax.lax.reductions": "check_arraylike is_arraylike",
         "minijax.numpy.operators": "concrete_numpy",
         "minijax.numpy.shapes": "as_arraylike canonicalize_shape",

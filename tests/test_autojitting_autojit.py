@@ -439,8 +439,8 @@ def test_a_primitive_of_a_user_is_evaluated_at_once(x):
     noted_p.def_abstract_eval(lambda x: x)
     with autojit():
         for i in range(2):
-            noted_p.bind_all(x * 2.0)
+            noted_p.bind(x * 2.0)
             seen.append(i)
-            jit(noted_p.bind_all)(x * 3.0)
+            jit(noted_p.bind)(x * 3.0)
             seen.append(i)
     assert seen == ["noted", 0, "noted", 0, "noted", 1, "noted", 1]

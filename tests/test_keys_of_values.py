@@ -217,7 +217,7 @@ def test_parameters_of_primitives_that_are_equal_and_differ():
     values = [0.0, -0.0, 0, np.float32(0)]
 
     def f(x):
-        return [told_p.bind_all(x, value=value) for value in values]
+        return [told_p.bind(x, value=value) for value in values]
 
     x = jnp.ones(2)
     expected = [2.0, 0.0, 1.0, 1.0]

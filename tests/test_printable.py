@@ -56,7 +56,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def bound(site):
-    return printable.bind_all(site, CONTENTS, "solutions", "https://me.io/book/")
+    return printable.bind(site, CONTENTS, "solutions", "https://me.io/book/")
 
 
 def test_pages_stand_in_the_order_of_the_contents(bound):
@@ -101,7 +101,7 @@ def test_closed_cells_are_opened_as_the_reader_likes(site, bound):
     assert f'{hide} solution"><summary>Solution of exercise 1</summary>' in bound
     assert f'{hide}"><summary>The plumbing</summary>' in bound
     for folds in printable.FOLDS:
-        text = printable.bind_all(site, CONTENTS, folds)
+        text = printable.bind(site, CONTENTS, folds)
         assert re.findall(r'id="folds-(\w+)" checked', text) == [folds]
 
 

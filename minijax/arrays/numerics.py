@@ -10,18 +10,15 @@ does them to arrays, or writes them into a kernel.
 # edit the chapter, not this file.
 
 import builtins
-import functools
-import inspect
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from minijax._registry import Registry
 from minijax.arrays.accuracy import check_accuracy
 from minijax.arrays.devices import NO_MANUAL_AXES, ignore_float_errors
 from minijax.arrays.dtypes import (
@@ -96,60 +93,6 @@ def check_kind(name: str, accepts: str, avals: Sequence[Any]) -> None:
                 f"{name} does not accept dtype {dtype_name(aval.dtype)} at position "
                 f"{position}. Accepted kinds of dtypes: {kinds}."
             )
-
-
-def _is_without_mesh(sharding):
-    """Return whether it is what types say of arrays that no mesh cuts."""
-    return getattr(getattr(sharding, "mesh", None), "empty", False)
-
-
-# By type of what says how a result lies on a mesh: functions of the name of what was
-# called, its result and the wish, which return the result there.
-result_placers: dict = Registry()
-
-
-def place_result(name: str, x: Any, out_sharding: Any) -> Any:
-    """Return a result, placed on a mesh as the caller wants it.
-
-    Args:
-      name: of the function that was called, for errors.
-      x: its result, an array.
-      out_sharding: a `NamedSharding`, a `PartitionSpec` for the mesh of the context, or
-        None; a sharding by a mesh without axes says nothing either.
-
-    Raises:
-      TypeError: if it is something else.
-      ValueError: if there is no mesh for a specification, or it has not its axes.
-    """
-    if out_sharding is None or _is_without_mesh(out_sharding):
-        return x
-    place = result_placers.get(type(out_sharding))
-    if place is None:
-        raise TypeError(
-            f"`out_sharding` argument of {name} only supports instances of "
-            f"`NamedSharding` or `PartitionSpec`. Got {out_sharding!r} of type: "
-            f"{type(out_sharding)}"
-        )
-    return place(name, x, out_sharding)
-
-
-def with_out_sharding(function: Callable) -> Callable:
-    """Return a function whose result lies where its parameter `out_sharding` says.
-
-    Args:
-      function: has the parameter in its signature, and need not look at it.
-    """
-    order = [*inspect.signature(function).parameters].index("out_sharding")
-
-    @functools.wraps(function)
-    def placed(*args, **kwargs):
-        result, wanted = function(*args, **kwargs), kwargs.get("out_sharding")
-        wanted = args[order] if len(args) > order else wanted
-        if wanted is None:
-            return result
-        return place_result(placed.__name__, result, wanted)
-
-    return placed
 
 
 def same_type_aval(avals):

@@ -16,7 +16,7 @@ from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules
 from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
 from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
 from minijax.arrays.interchange import numpy_view
-from minijax.arrays.numerics import place_result
+from minijax.arrays.out_sharding import place_result
 from minijax.core import Array, Primitive, Tracer, impl_rules, tracer_methods
 from minijax.errors import ConcretizationTypeError
 

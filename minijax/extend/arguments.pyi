@@ -10,8 +10,8 @@ from minijax.arrays.numerics import check_kind as check_kind
 from minijax.arrays.numerics import check_rank as check_rank
 from minijax.arrays.numerics import dim_size_along as dim_size_along
 from minijax.arrays.numerics import operator_index as operator_index
-from minijax.arrays.numerics import place_result as place_result
-from minijax.arrays.numerics import with_out_sharding as with_out_sharding
+from minijax.arrays.out_sharding import place_result as place_result
+from minijax.arrays.out_sharding import with_out_sharding as with_out_sharding
 from minijax.lax.reductions import check_arraylike as check_arraylike
 from minijax.lax.reductions import is_arraylike as is_arraylike
 from minijax.numpy.operators import concrete_numpy as concrete_numpy

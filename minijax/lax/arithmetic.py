@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (4d0089ef).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (9bdc3261).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,8 +47,8 @@ from minijax.arrays.numerics import (
     remove_axes,
     same_type_aval,
     warn_complex_to_real,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
 

@@ -25,8 +25,8 @@ from minijax.arrays.numerics import (
     check_kind,
     check_rank,
     check_same_dtype,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
 from minijax.jitting.api import jit

@@ -20,8 +20,8 @@ from minijax.arrays.numerics import (
     dim_size_along,
     lhs_free_axes,
     sizes_of_axes,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
 from minijax.lax.reductions import Precision
 from minijax.typing import ArrayLike

@@ -61,8 +61,8 @@ from minijax.arrays.numerics import (
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array, Primitive
 from minijax.lax.arithmetic import astype, def_reduction
 from minijax.lax.arithmetic import promote_dtypes as promote_dtypes

@@ -44,8 +44,8 @@ from minijax.arrays.numerics import (
     reads_bits,
     remove_axes,
     warn_complex_to_real,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.arrays.transfer import device_put_leaf, put_result_on_device
 from minijax.core import Array, Primitive
 from minijax.lax.arithmetic import (

@@ -14,7 +14,8 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.arrays.numerics import canonicalize_axis, place_result
+from minijax.arrays.numerics import canonicalize_axis
+from minijax.arrays.out_sharding import place_result
 from minijax.core import Array
 from minijax.typing import ArrayLike
 

@@ -21,7 +21,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import with_out_sharding
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import check_arraylike, common_dtype_and_weak_type

@@ -19,13 +19,8 @@ from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import config, dtype_kind, warn_user
-from minijax.arrays.numerics import (
-    canonicalize_axis,
-    integer_limits,
-    operator_index,
-    place_result,
-    with_out_sharding,
-)
+from minijax.arrays.numerics import canonicalize_axis, integer_limits, operator_index
+from minijax.arrays.out_sharding import place_result, with_out_sharding
 from minijax.core import Array, tracer_methods
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import ConcretizationTypeError
@@ -847,7 +842,6 @@ def segment_reduction(name, scatter, start, reduce):
       reduce: the reduction of a whole axis, for buckets.
     """
 
-    @with_out_sharding
     def function(
         data: ArrayLike,
         segment_ids: ArrayLike,
@@ -878,7 +872,7 @@ def segment_reduction(name, scatter, start, reduce):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = SEGMENT_DOC.format(name=name)
-    return function
+    return with_out_sharding(function)
 
 
 SEGMENT_DOC = """Reduce the segments of an array along its first axis: {name}.

@@ -16,7 +16,8 @@ from minijax import lax
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import check_room, promised
-from minijax.arrays.numerics import dim_size_along, operator_index, with_out_sharding
+from minijax.arrays.numerics import dim_size_along, operator_index
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.arithmetic import astype as as_type

@@ -15,7 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import with_out_sharding
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import promote_dtypes_inexact

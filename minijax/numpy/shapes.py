@@ -18,8 +18,8 @@ from minijax.arrays.numerics import (
     canonicalize_axis,
     canonicalize_int_tuple,
     non_integer_message,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
 from minijax.lax.reductions import check_arraylike
 from minijax.numpy.operands import as_array, broadcast_to_shape

@@ -16,11 +16,8 @@ from minijax._registry import Registry
 from minijax.arrays.array import typeof
 from minijax.arrays.config import check_dtypes
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import (
-    canonicalize_int_tuple,
-    operator_index,
-    with_out_sharding,
-)
+from minijax.arrays.numerics import canonicalize_int_tuple, operator_index
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import check_arraylike, promote_dtypes_inexact

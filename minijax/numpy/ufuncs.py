@@ -274,7 +274,10 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """
     check_arraylike("clip", arr, *(limit for limit in (min, max) if limit is not None))
     if "c" in {array_kind(each) for each in (arr, min, max) if each is not None}:
-        raise ValueError("Complex values have no ordering and cannot be clipped.")
+        raise ValueError(
+            "Clip received a complex value: the array, min or max. Complex values "
+            "have no ordering and cannot be clipped."
+        )
     arr = arr if min is None else maximum(min, arr)
     return as_array(arr) if max is None else minimum(max, arr)
 

@@ -36,7 +36,8 @@ from minijax.arrays.dtypes import (
     extended,
     issubdtype,
 )
-from minijax.arrays.numerics import broadcast_shapes_same_rank, with_out_sharding
+from minijax.arrays.numerics import broadcast_shapes_same_rank
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.batching.vmap import (
     check_unbatched_shapes,
     move_one_axis,

@@ -20,7 +20,8 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind, place_result
+from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind
+from minijax.arrays.out_sharding import place_result
 from minijax.callbacks.callback import io_callback
 from minijax.core import Array
 from minijax.jaxprs.types import ShapeDtypeStruct

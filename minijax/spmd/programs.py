@@ -13,7 +13,7 @@ from typing import Any
 
 from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.devices import Sharding, default_placement, sharding_converters
-from minijax.arrays.numerics import result_placers
+from minijax.arrays.out_sharding import result_placers
 from minijax.arrays.transfer import device_put_leaf, device_put_p
 from minijax.batching.vmap import vmap_rules
 from minijax.core import impl_rules

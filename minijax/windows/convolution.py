@@ -21,8 +21,8 @@ from minijax.arrays.numerics import (
     remove_axes,
     sizes_of_axes,
     sum_accumulator_dtype,
-    with_out_sharding,
 )
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.batching.vmap import vmap_rules
 from minijax.core import Array, Primitive
 from minijax.forward_mode.jvp import jvp_rules, partial_derivatives_rule
