@@ -10,7 +10,7 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/32_random_rest.md: key_dtype_of (40ab9b6e).
+# Amended in chapters/32_random_rest.md: key_dtype_of (56a54c1d).
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
 #   _bits_shape, _random_bits, random_bits (8ae610bf).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
@@ -246,6 +246,11 @@ def mark_of_dtype(dtype):
     return np.dtype(dtype).names[0]
 
 
+def generator_names():
+    """Return the name of each generator, by the dtype of its keys."""
+    return {dtype: name for name, dtype in key_dtypes.items()}
+
+
 def words_in(dtype):
     """Return how many words a key of a dtype has."""
     return dtype.itemsize // 4
@@ -339,7 +344,7 @@ def key_dtype_of(impl):
     known = [dtype for dtype in key_dtypes.values() if impl == dtype]
     if known or str(impl) in key_dtypes:
         return known[0] if known else key_dtypes[str(impl)]
-    names = ", ".join(map(repr, key_dtypes))
+    names = ", ".join(map(repr, generator_names().values()))
     if impl in OTHER_GENERATORS:
         raise NotImplementedError(
             f"The generator {impl!r} is not here: its bits come from a cipher of its "
@@ -557,8 +562,7 @@ def key_impl(keys: ArrayLike) -> str:
 
     Reference: ``jax.random.key_impl``.
     """
-    dtype = typeof(as_keys(keys)[0]).dtype
-    return [name for name, known in key_dtypes.items() if known == dtype][-1]
+    return generator_names()[typeof(as_keys(keys)[0]).dtype]
 
 
 # The columns of the primitives of keys: derivatives, batches, kernels.
