@@ -140,6 +140,7 @@ class Trace:
     parent = None
     # The lock that is held as long as the trace is in use, if that has an end.
     life = None
+    # Whether it is in use; for later pages, which look at traces from outside.
     alive = property(lambda self: self.life is None or self.life.locked())
     # Whether operations are written down, instead of being done.
     stages = False

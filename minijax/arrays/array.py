@@ -11,7 +11,7 @@ https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: typeof (4070e549).
-# Amended in chapters/02_arrays_rest.md: def_shape_and_impl (8791858c).
+# Amended in chapters/02_arrays_rest.md: def_shape_and_impl (698fe433).
 # Amended in chapters/02_arrays_rest.md: ABOVE, dtype_lattice_join (0c0dbdd7).
 # Amended in chapters/02_arrays_rest.md: _weak_scalar, common_dtype_and_weak_type
 #   (5bf7d945).
@@ -256,9 +256,13 @@ def through_wider_dtypes(primitive, compute):
     """
 
     def computed(xp, *buffers, **params):
-        named = [x for x in params.values() if isinstance(x, np.dtype)]
-        if WIDE_DTYPES.keys().isdisjoint([*[x.dtype for x in buffers], *named]):
-            return compute(xp, *buffers, **params)
+        for x in buffers:  # most operations are asked this, and none is narrow
+            if x.dtype in WIDE_DTYPES:
+                break
+        else:
+            named = params and [x for x in params.values() if isinstance(x, np.dtype)]
+            if not named or WIDE_DTYPES.keys().isdisjoint(named):
+                return compute(xp, *buffers, **params)
         avals = [ShapedArray(x.shape, x.dtype) for x in buffers]
         avals = shape_rules[primitive](*avals, **params)
         wide = [x.astype(WIDE_DTYPES.get(x.dtype, x.dtype)) for x in buffers]

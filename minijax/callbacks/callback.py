@@ -277,7 +277,7 @@ def _vmap_io_callback(axis, args, dims, **params):
     if params["ordered"]:
         raise ValueError(
             "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
-            "and its examples have no order among each other."
+            "and its examples have no order among themselves."
         )
     return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
 

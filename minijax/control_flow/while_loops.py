@@ -405,7 +405,9 @@ def _known_loop(in_unknown, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     def partial_eval_body(later):
         return partial_eval_jaxpr(body_jaxpr, body_later + later, later)
 
-    step = lambda later: partial_eval_body(later).out_unknown  # noqa: E731
+    def step(later):
+        return partial_eval_body(later).out_unknown
+
     carry_later = settle(step, carry_later)
     later = test_later + body_later + carry_later
     test = partial_eval_jaxpr(cond_jaxpr, test_later + carry_later)

@@ -225,7 +225,7 @@ class Scene:
     def __init__(self, error):
         steps = traceback_entries(error.__traceback__)
         users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
-        cut = users[-1] + 1 if users else 0
+        cut = users[-1] + 1 if users else 0  # below the innermost entry of the user
         self.below = [step.tb_frame for step in steps[cut:]]
         self.frame, instruction = None, 0
         if users:

@@ -212,7 +212,7 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
-    stages = True
+    stages = True  # what is bound under it is written down, not done
     fit: Any = None
 
     def __init__(self, parent):

@@ -36,7 +36,7 @@ def default_partial_eval(trace, primitive, args, in_unknown, params):
 partial_eval_rules: RuleTable = RuleTable("split", default=default_partial_eval)
 
 
-UNKNOWN_RESULT = (  # JAX's words
+UNKNOWN_RESULT = (  # JAX's words, slip included
     "Linearization failed to produce known values for all output primals. This is "
     "typically caused by attempting to differentiate a function uses an operation that "
     "does not support reverse-mode autodiff."

@@ -70,7 +70,8 @@ def slice_limits(place):
         return place, place + 1, 1
     if place.step < 0:
         return (place[-1], place[0] + 1, -place.step) if place else (0, 0, 1)
-    return place.start, place.stop if place else place.start, place.step
+    stop = place.stop if place else place.start
+    return place.start, stop, place.step
 
 
 def runs_back(place):

@@ -77,8 +77,9 @@ def jvp_call_rule(primitive, per_operand=keep_params):
 
     Args:
       primitive: the `Primitive`.
-      per_operand: called with the parameters, and a function from what they say about
-        the operands to what they are to say; returns the parameters.
+      per_operand: for parameters that are lists with an entry for each operand. It is
+        called with the parameters, and a function that makes such a list for the
+        new operands; returns the new parameters.
     """
 
     def rule(primals, tangents, jaxpr, **params):
@@ -149,7 +150,8 @@ def run_again(known, values, parts):
 
     Args:
       known: a `ClosedJaxpr`, the known half of `parts`, or what is left to do of it.
-      values: its inputs, in another order.
+      values: the variables that the new program takes: inputs of `known`, and results
+        of it that a policy has kept.
       parts: a `PartialEvalResult`.
 
     Returns:

@@ -159,7 +159,7 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_scan_body(jaxpr, moving, *sizes)
-    # Of consts, carry and xs, one after the other: values, tangents and flags.
+    # For consts, carry and xs in turn: values, tangents, and which of them move.
     by_group = zip(
         *[split_list_by_sizes(each, *sizes) for each in (primals, tangents, moving)]
     )
