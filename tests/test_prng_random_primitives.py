@@ -72,10 +72,11 @@ def test_generators_do_not_mix():
         assert random.PRNGKey(0).shape == (4,)
 
 
-@pytest.mark.parametrize("impl", GENERATORS)
-def test_poisson_takes_each_generator(impl):
-    drawn = random.poisson(random.key(0, impl=impl), 3.0, (4000,))
-    assert abs(drawn.mean() - 3) < 0.15 > abs(drawn.var() - 3) / 3
+def test_loops_that_reject_have_an_end():
+    drawn = random.gamma(random.key(3, impl="unsafe_rbg"), 0.7, (700,))
+    assert abs(drawn.mean() - 0.7) < 0.15
+    with pytest.raises(NotImplementedError, match="poisson.*threefry2x32.*key<rbg>"):
+        random.poisson(random.key(0, impl="rbg"), 1.0)
 
 
 def test_the_default_is_part_of_a_program():

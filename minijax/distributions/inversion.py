@@ -40,6 +40,7 @@ from minijax.extend.rules import (
 from minijax.jaxprs.jaxpr import trace_to_jaxpr
 from minijax.passes.simplification import inlined_primitives
 from minijax.prng.keys import (
+    KEY,
     canonicalize_sample_shape,
     check_one_key,
     float_dtype,
@@ -330,8 +331,11 @@ def gammas(key, a, log_space):
     """Return gamma numbers of shapes `a`, whose first axes are those of the keys."""
     count = math.prod(a.shape[key.ndim :])
     keys = random_split_impl(key, (count,)).reshape(-1)
-    draw = vmap(partial(one_gamma, log_space=log_space))
-    return draw(keys, a.reshape(-1)).reshape(a.shape)
+    draw, row = partial(one_gamma, log_space=log_space), a.reshape(-1)
+    if key.dtype == KEY:
+        return vmap(draw)(keys, row).reshape(a.shape)
+    # Others draw for a batch from its first key, which stays when its loop has ended.
+    return lax.map(lambda pair: draw(*pair), (keys, row)).reshape(a.shape)
 
 
 def _shape(key, a, log_space):
