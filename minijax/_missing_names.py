@@ -41,9 +41,10 @@ REMOVED = {
 }
 
 _NO_XLA = "there is no XLA to ask. minijax.jit(f).lower(...) shows what is compiled."
-_ONE_CIPHER = (
-    "keys are of one generator, threefry2x32, whose dtype the package knows. Another "
-    "one can be a function of words, made by minijax.random.bits or by itself."
+_OWN_CIPHER = (
+    "keys are of the generators threefry2x32, rbg and unsafe_rbg, whose dtypes the "
+    "package knows. Another one can be a function of words, made by "
+    "minijax.random.bits or by itself."
 )
 _NO_SCOPES = (
     "equations keep the user's line and no stack of names. Pass the result of "
@@ -197,10 +198,10 @@ ABSENT = {
         "register_backend_factory": "a backend is a way to run a program, chosen by "
         "minijax.jit(f, backend=...) (see minijax.kernels.lowering).",
     },
-    "minijax.extend.random": dict.fromkeys(
-        ("define_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl"), _ONE_CIPHER
-    )
-    | {"threefry2x32_p": "threefry_2x32 is made of other primitives."},
+    "minijax.extend.random": {
+        "define_prng_impl": _OWN_CIPHER,
+        "threefry2x32_p": "threefry_2x32 is made of other primitives.",
+    },
     "minijax.extend.source_info_util": dict.fromkeys(
         """
         NameStack SourceInfo current_name_stack extend_name_stack new_name_stack

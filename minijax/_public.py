@@ -249,6 +249,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.prng.random_primitives": """
             random_seed seed_with_impl threefry_2x32 threefry_prng_impl
         """,
+        "minijax.random.bit_generators": "rbg_prng_impl unsafe_rbg_prng_impl",
     },
     "minijax.extend.rules": {
         "minijax.arrays.array": "shape_rules",
@@ -747,9 +748,11 @@ REGISTERS: list[str] = [
     "minijax.prng.keys",
     "minijax.distributions.inversion",
     "minijax.prng.key_reuse",
+    "minijax.prng.random_primitives",
     "minijax.scipy.special.trigamma",
     "minijax.numpy.linalg.singular_value_norms",
     "minijax.numpy.ufunc_objects",
+    "minijax.random.bit_generators",
     "minijax.cuda.platform",
     "minijax.sharding.manual_axes",
     "minijax.sharding.visualization",

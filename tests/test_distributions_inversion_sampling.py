@@ -262,11 +262,15 @@ def test_programs_obey_the_switch_of_gumbel_numbers_at_each_call():
             ValueError,
             "t accepts a single key",
         ),
-        (lambda: random.key_dtype("rbg"), NotImplementedError, "'rbg' is not here"),
         (
-            lambda: minijax.default_prng_impl("unsafe_rbg").__enter__(),
+            lambda: random.key_dtype("philox2x32"),
             NotImplementedError,
-            "'unsafe_rbg' is not here",
+            "'philox2x32' is not here",
+        ),
+        (
+            lambda: minijax.default_prng_impl("threefry4x32").__enter__(),
+            NotImplementedError,
+            "'threefry4x32' is not here",
         ),
     ],
 )

@@ -225,7 +225,16 @@ def test_a_jitted_dropout_is_one_kernel():
         (lambda: random.key(jnp.arange(2)), TypeError, "key accepts a scalar seed"),
         (lambda: random.key(KEYS[0]), TypeError, "seed, but was given a PRNG key"),
         (lambda: random.key(0, impl="no"), ValueError, "unrecognized PRNG implementa"),
-        (lambda: random.key(0, impl="rbg"), NotImplementedError, "'rbg' is not here"),
+        (
+            lambda: random.key(0, impl="philox4x32"),
+            NotImplementedError,
+            "'philox4x32' is not here",
+        ),
+        (
+            lambda: random.wrap_key_data(jnp.arange(2, dtype="uint32"), impl="rbg"),
+            TypeError,
+            r"to end with \(4,\)",
+        ),
         (lambda: random.key(0, impl="fry", dtype="fry"), ValueError, "both `impl`"),
         (
             lambda: random.fold_in(KEYS[0], [1, 2]),

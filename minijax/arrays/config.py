@@ -53,7 +53,7 @@ HONORED_SWITCHES = {
     "jax_enable_compilation_cache": "Machine code is kept on disk.",
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
-    "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
+    "jax_default_prng_impl": "The generator of keys, where none is named.",
     "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",

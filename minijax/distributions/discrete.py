@@ -39,6 +39,7 @@ from minijax.extend.promotion import promote_dtypes_inexact
 from minijax.numpy import issubdtype
 from minijax.numpy.sorting import take_permutation
 from minijax.prng.keys import (
+    KEY,
     canonicalize_sample_shape,
     check_one_key,
     random_bits,
@@ -573,9 +574,17 @@ def poisson(
 ) -> Array:
     """Return numbers of events, `lam` on average.
 
+    Raises:
+      NotImplementedError: for a key of another generator than Threefry.
+
     Reference: ``jax.random.poisson``.
     """
     key, _ = check_one_key("poisson", key)
+    if key.dtype != KEY:
+        raise NotImplementedError(
+            f"poisson takes keys of threefry2x32 alone, not {key.dtype}: its loop may "
+            "have no end where a batch is drawn from one key."
+        )
     dtype = check_dtype(int if dtype is None else dtype, "poisson")
     shape = np.shape(lam) if shape is None else canonicalize_sample_shape(shape)
     return _poisson(

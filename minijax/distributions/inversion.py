@@ -42,9 +42,9 @@ from minijax.passes.simplification import inlined_primitives
 from minijax.prng.keys import (
     KEY,
     canonicalize_sample_shape,
-    check_implementation,
     check_one_key,
     float_dtype,
+    key_dtype_of,
     normal,
     random_bits,
     random_split_impl,
@@ -118,18 +118,9 @@ def broadcast_parameter(x, dtype, shape):
 
 # Switches of the samplers.
 
-
-def _only_threefry(name):
-    check_implementation(name)
-    return "threefry2x32"
-
-
-for _switch, _default, _accepts in (
-    ("jax_default_prng_impl", "threefry2x32", _only_threefry),
-    ("jax_high_dynamic_range_gumbel", "0", _on_or_off),
-):
-    config.define(_switch, os.environ.get(_switch.upper(), _default), _accepts)
-trace_context_switches.append("jax_high_dynamic_range_gumbel")
+_switch = "jax_high_dynamic_range_gumbel"
+config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
+trace_context_switches.append(_switch)
 
 
 # The dtype of keys, by the name of their generator.
@@ -140,8 +131,7 @@ def key_dtype(impl_spec: str | None = None) -> ExtendedDType:
 
     Reference: ``jax.random.key_dtype``.
     """
-    check_implementation(impl_spec)
-    return KEY
+    return key_dtype_of(impl_spec)
 
 
 # Samplers that are one formula away from uniform numbers.
@@ -341,8 +331,11 @@ def gammas(key, a, log_space):
     """Return gamma numbers of shapes `a`, whose first axes are those of the keys."""
     count = math.prod(a.shape[key.ndim :])
     keys = random_split_impl(key, (count,)).reshape(-1)
-    draw = vmap(partial(one_gamma, log_space=log_space))
-    return draw(keys, a.reshape(-1)).reshape(a.shape)
+    draw, row = partial(one_gamma, log_space=log_space), a.reshape(-1)
+    if key.dtype == KEY:
+        return vmap(draw)(keys, row).reshape(a.shape)
+    # Others draw for a batch from its first key, which stays when its loop has ended.
+    return lax.map(lambda pair: draw(*pair), (keys, row)).reshape(a.shape)
 
 
 def _shape(key, a, log_space):

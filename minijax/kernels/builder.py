@@ -389,10 +389,16 @@ class ComplexNode(NamedTuple):
         return complex_dtype_of(self.real.dtype)
 
 
-# Dtypes in which kernels do not compute, and integers of their size, as which they are
+# Dtypes in which kernels do not compute, and numbers of their size, as which they are
 # moved: those of what is no number, and numbers of a byte and less.
 carriers: dict = Registry()
 carriers.update(dict.fromkeys(WIDE_DTYPES, np.dtype(np.uint8)))
+
+
+def carried(view):
+    """Return the view of an array as numbers that kernels can move."""
+    dtype = carriers.get(view.dtype, view.dtype)
+    return view if dtype is view.dtype else view._replace(dtype=dtype)
 
 
 class NodeBuilder:
@@ -497,6 +503,7 @@ class KernelBuilder(NodeBuilder):
             if terms:
                 raise UnsupportedKernel("computed places of an array without memory")
             return self.constant(view.source, view.dtype)
+        view = carried(view)
         if dtype_kind(view.dtype) == "c":
             terms = _terms_of_parts(terms)
             pairs = zip(real_and_imag_views(view), (other.real, other.imag))
@@ -510,6 +517,7 @@ class KernelBuilder(NodeBuilder):
 
     def store(self, view, x):
         """Say that the elements of an array are these."""
+        view = carried(view)
         if dtype_kind(view.dtype) == "c":
             for part, node in zip(real_and_imag_views(view), x):
                 self.store(part, node)
@@ -526,6 +534,7 @@ class KernelBuilder(NodeBuilder):
           how, distinct: as in an `Update`.
           terms: as for `load_node`.
         """
+        view = carried(view)
         if dtype_kind(view.dtype) == "c":
             if how not in ("set", "add"):
                 raise UnsupportedKernel(f"{how} of complex numbers")
@@ -539,8 +548,7 @@ class KernelBuilder(NodeBuilder):
 
     def place(self, view, written=False):
         """Return the parameter, and the place in it, of an array's element."""
-        dtype = carriers.get(view.dtype, view.dtype)
-        key = buffer, dtype = view.source, dtype
+        key = buffer, dtype = view.source, view.dtype
         if key not in self.parameters:
             name = fresh_parameter_name(self.parameters.values(), written)
             size = buffer.size * buffer.dtype.itemsize // dtype.itemsize

@@ -25,7 +25,7 @@ from minijax.errors import KeyReuseError
 from minijax.jaxprs.jaxpr import JaxprEqn
 from minijax.jitting.primitive import jit_p
 from minijax.prng.keys import (
-    KEY,
+    prng_key,
     random_bits_p,
     random_clone_p,
     random_fold_in_p,
@@ -58,7 +58,7 @@ class KeySignature(NamedTuple):
 def is_key(atom):
     """Return whether an array or an atom of a jaxpr holds keys."""
     aval = getattr(atom, "aval", None)
-    return aval is not None and aval.dtype == KEY
+    return aval is not None and aval.dtype.type is prng_key
 
 
 def key_positions(atoms):

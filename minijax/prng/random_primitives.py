@@ -7,22 +7,38 @@ References: ``jax.extend.core.primitives``, ``jax.extend.random``.
 # edit the chapter, not this file.
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import lax
+from minijax._registry import Registry
+from minijax.arrays.array import eval_rules
+from minijax.arrays.config import ensure_compile_time_eval, threefry_partitionable
+from minijax.arrays.dtypes import EXTENDED_DTYPES, ExtendedDType
+from minijax.batching.vmap import vmap
 from minijax.core import Array
+from minijax.jitting.api import jit
+from minijax.kernels.builder import carriers
+from minijax.kernels.lowering import kernel_rules
+from minijax.lax.shapes import constant_makers
 from minijax.numpy.array_creation import asarray
 from minijax.numpy.joining import concatenate
 from minijax.prng.keys import (
-    check_implementation,
+    KEY,
+    constant_key,
+    key_dtype_of,
+    key_dtypes,
+    mark_of_dtype,
     random_bits,
     random_seed_impl,
     random_split_impl,
     random_unwrap_p,
     random_wrap_p,
     threefry2x32,
+    unwrapped,
+    wrapped,
 )
 from minijax.prng.keys import prng_key as prng_key
 from minijax.prng.keys import random_bits_p as random_bits_p
@@ -30,6 +46,7 @@ from minijax.prng.keys import random_fold_in_p as random_fold_in_p
 from minijax.prng.keys import random_seed_p as random_seed_p
 from minijax.prng.keys import random_split_p as random_split_p
 from minijax.typing import ArrayLike
+from minijax.windows.reduce_window import lower_function
 
 # Primitives of random numbers.
 
@@ -45,7 +62,7 @@ class PRNGImpl(NamedTuple):
       seed, split, random_bits, fold_in: from an integer to words; from words and a
         shape to words; from words, a width and a shape to bits; from words and a
         number to words.
-      name, tag: ``threefry2x32``, ``fry``.
+      name, tag: such as ``threefry2x32``, ``fry``.
     """
 
     key_shape: tuple
@@ -71,6 +88,109 @@ def _words(keys):
     return random_unwrap_p.bind(keys)
 
 
+# From the dtypes of keys of other generators than Threefry to the generators.
+generators: dict = Registry()
+
+
+def register_generator(generator):
+    """Let keys of a generator be made, by its name; its keys have four words."""
+    mark, [size] = generator.tag, generator.key_shape
+    fields = [(mark, np.uint32, size)]
+    dtype = ExtendedDType(f"key<{mark}>", np.dtype((prng_key, fields)))
+    EXTENDED_DTYPES[dtype.dtype], generators[dtype] = dtype, generator
+    key_dtypes.update(dict.fromkeys((mark, generator.name), dtype))
+    carriers[dtype] = np.dtype({2: np.uint64, 4: np.complex128}[size])
+    constant_makers[dtype] = partial(constant_key, dtype)
+
+
+def _mapped(f, ndim):
+    """Return a function of one array that is mapped over its first axes."""
+    for _ in range(ndim):
+        f = vmap(f)
+    return f
+
+
+def _seed_words(generator, seeds, impl):
+    return _mapped(generator.seed, seeds.ndim)(seeds)
+
+
+def _split_words(generator, words, shape, partitionable=True):
+    with threefry_partitionable(partitionable):
+        split = _mapped(lambda key: generator.split(key, shape), words.ndim - 1)
+        return split(words)
+
+
+def _bits_of_words(generator, words, bit_width, shape, partitionable=True):
+    def draw(key):
+        return generator.random_bits(key, bit_width, shape)
+
+    with threefry_partitionable(partitionable):
+        return _mapped(draw, words.ndim - 1)(words)
+
+
+def _fold_in_words(generator, words, data):
+    ndim, f = max(words.ndim - 1, data.ndim), generator.fold_in
+    keys, numbers = ((1,) * (ndim - len(shape)) + shape
+                     for shape in (words.shape[:-1], data.shape))
+    spread = [(n == 1 != m, m == 1 != n) for n, m in zip(keys, numbers)]
+    for of_keys, of_data in reversed(spread):
+        f = vmap(f, in_axes=(None if of_keys else 0, None if of_data else 0))
+    keys = [n for n, (of_keys, _) in zip(keys, spread) if not of_keys]
+    numbers = [n for n, (_, of_data) in zip(numbers, spread) if not of_data]
+    return f(words.reshape(*keys, words.shape[-1]), data.reshape(numbers))
+
+
+@partial(jit, static_argnums=(0, 1, 2))
+def _call_compiled(call, generator, params, *operands):
+    return call(generator, *operands, **dict(params))
+
+
+def _by_generator(primitive, call, makes_keys=True):
+    """Let a primitive be a function of words, for keys of other generators.
+
+    Args:
+      primitive: one of keys; random_seed_p has its generator as a parameter.
+      call: called as ``call(generator, *operands, **params)``, with words for keys.
+      makes_keys: whether the words that it returns are those of keys.
+    """
+    evaluate_fry, lower_fry = eval_rules[primitive], kernel_rules[primitive]
+
+    def dtype_of(x, impl=None, **_):
+        return x.dtype if impl is None else key_dtypes[impl]
+
+    def evaluate(xp, x, *others, **params):
+        if (dtype := dtype_of(x, **params)) == KEY:
+            return evaluate_fry(xp, x, *others, **params)
+        first = x if "impl" in params else unwrapped(x)
+        with ensure_compile_time_eval():
+            static = call, generators[dtype], tuple(params.items())
+            words = xp.asarray(_call_compiled(*static, first, *others))
+        return wrapped(words, dtype) if makes_keys else words
+
+    def lower(lowering, eqn, x, *others):
+        params = eqn.params
+        if (dtype := dtype_of(x, **params)) == KEY:
+            return lower_fry(lowering, eqn, x, *others)
+
+        def composed(x, *others):
+            first = x if "impl" in params else _words(x)
+            words = call(generators[dtype], first, *others, **params)
+            if not makes_keys:
+                return [words]
+            return [random_wrap_p.bind(words, impl=mark_of_dtype(dtype))]
+
+        return lower_function(lowering, composed, eqn, [x, *others])
+
+    eval_rules.supersede(primitive, evaluate_fry, evaluate)
+    kernel_rules.supersede(primitive, lower_fry, lower)
+
+
+_by_generator(random_seed_p, _seed_words)
+_by_generator(random_split_p, _split_words)
+_by_generator(random_fold_in_p, _fold_in_words)
+_by_generator(random_bits_p, _bits_of_words, makes_keys=False)
+
+
 threefry_prng_impl = PRNGImpl(
     key_shape=(2,),
     seed=lambda seed: _words(random_seed_impl(seed)),
@@ -93,10 +213,8 @@ def random_seed(seeds: int | ArrayLike, impl: Any) -> Array:
 
     Reference: ``jax.extend.random.random_seed``.
     """
-    check_implementation(impl)
-    return random_seed_impl(
-        np.int64(seeds) if isinstance(seeds, int) else asarray(seeds)
-    )
+    seeds = np.int64(seeds) if isinstance(seeds, int) else asarray(seeds)
+    return random_seed_impl(seeds, mark_of_dtype(key_dtype_of(impl)))
 
 
 def seed_with_impl(impl: Any, seed: int | ArrayLike) -> Array:

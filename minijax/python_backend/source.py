@@ -221,7 +221,7 @@ class Scope(Lines):
 
     def dtype(self, dtype):
         """Return an expression for a dtype."""
-        if dtype.isbuiltin == 1:
+        if np.dtype(dtype).isbuiltin == 1:
             return f"np.{dtype.name}"
         return self.constant(dtype, dtype.name, "a dtype")
 

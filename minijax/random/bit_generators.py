@@ -24,11 +24,17 @@ from minijax.arrays.numerics import FLOAT_KINDS, INT_KINDS, check_kind
 from minijax.arrays.out_sharding import place_result
 from minijax.callbacks.callback import io_callback
 from minijax.core import Array
+from minijax.custom_derivatives.custom_vmap import custom_vmap
 from minijax.jaxprs.types import ShapeDtypeStruct
 from minijax.jitting.api import jit
 from minijax.lax.composites import mulhi
 from minijax.numpy.shapes import canonicalize_shape
 from minijax.prng.keys import threefry2x32
+from minijax.prng.random_primitives import (
+    PRNGImpl,
+    register_generator,
+    threefry_prng_impl,
+)
 from minijax.typing import ArrayLike
 
 _WORD = np.uint32
@@ -87,6 +93,21 @@ def rng_bit_generator(
 
 @partial(jit, static_argnums=(1, 2, 3))
 def _bits(key, shape, dtype, algorithm):
+    @custom_vmap
+    def draw(key):
+        return _drawn_bits(key, shape, dtype, algorithm)
+
+    @draw.def_vmap
+    def draw_for_all(size, mapped, keys):
+        if not size:
+            return (keys, jnp.zeros((0, *shape), dtype)), (True, True)
+        after, bits = _bits(keys[0], (size, *shape), dtype, algorithm)
+        return (keys.at[0].set(after), bits), (True, True)
+
+    return draw(key)
+
+
+def _drawn_bits(key, shape, dtype, algorithm):
     words = lax.bitcast_convert_type(key, _WORD).reshape(4)
     blocks = (
         _threefry_blocks
@@ -214,3 +235,42 @@ def _drawn(shape, a, b):
         return _generator.integers(a, b, shape, dtype=a.dtype)
     x = (a + (b - a) * _generator.random(shape)).astype(a.dtype)
     return np.minimum(x, np.nextafter(b, a))
+
+
+def _rbg_seed(seed):
+    return jnp.tile(threefry_prng_impl.seed(seed), 2)
+
+
+def _rbg_split(key, shape):
+    halves = [threefry_prng_impl.split(half, shape) for half in key.reshape(2, 2)]
+    return jnp.concatenate(halves, -1)
+
+
+def _rbg_fold_in(key, data):
+    halves = [threefry_prng_impl.fold_in(half, data) for half in key.reshape(2, 2)]
+    return jnp.concatenate(halves)
+
+
+def _rbg_bits(key, bit_width, shape):
+    return rng_bit_generator(key, shape, f"uint{bit_width}")[1]
+
+
+def _unsafe_split(key, shape):
+    """Return the last keys of chains of ten draws, which stand for a hash."""
+    _, words = rng_bit_generator(key, (10 * math.prod(shape), 4))
+    return words[::10].reshape(*shape, 4)
+
+
+def _unsafe_fold_in(key, data):
+    _, words = rng_bit_generator(_rbg_seed(data), (10, 4))
+    return key ^ words[-1]
+
+
+rbg_prng_impl = PRNGImpl(
+    (4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg"
+)
+unsafe_rbg_prng_impl = PRNGImpl(
+    (4,), _rbg_seed, _unsafe_split, _rbg_bits, _unsafe_fold_in, "unsafe_rbg", "urbg"
+)
+register_generator(rbg_prng_impl)
+register_generator(unsafe_rbg_prng_impl)

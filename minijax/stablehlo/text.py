@@ -32,14 +32,15 @@ def tensor_type(aval):
     if not _is_key(aval.dtype) and name not in MLIR_ELEMENT_TYPES:
         raise NotImplementedError(
             f"A text in StableHLO has no arrays of {name} here. Let the exported "
-            "function take and return int8 or float32, and convert them outside."
+            "function take and return int8 or float32, and convert them outside; keys "
+            "are those of threefry2x32."
         )
     element = "ui64" if _is_key(aval.dtype) else MLIR_ELEMENT_TYPES[name]
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element}>"
 
 
 def _is_key(dtype):
-    return dtype_kind(dtype) == "x"
+    return dtype_kind(dtype) == "x" and dtype.itemsize == 8  # of Threefry
 
 
 def decimal(x):

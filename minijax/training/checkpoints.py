@@ -22,6 +22,7 @@ from minijax import random, typeof
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.devices import default_placement
+from minijax.dtypes import prng_key
 from minijax.tree_util import keystr, tree_flatten, tree_leaves_with_path
 
 FORMAT = "minijax checkpoint 2"
@@ -45,7 +46,7 @@ ARRAYS, NUMBERS = (ArrayImpl, np.generic), (bool, int, float, complex)
 
 
 def _is_key(x):
-    return jnp.issubdtype(getattr(x, "dtype", float), random.key(0).dtype)
+    return jnp.issubdtype(getattr(x, "dtype", float), prng_key)
 
 
 def as_stored(name, leaf):

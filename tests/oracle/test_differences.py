@@ -66,7 +66,7 @@ jnp.ravel_multi_index((1,), (2, 3))
 j.tree_util.tree_unflatten(3, [1])
 j.nn.glu(jnp.zeros(3))
 j.nn.standardize(1.)
-j.random.key(0, impl="rbg").dtype
+j.random.key(0, impl="philox4x32").dtype
 j.make_jaxpr(jnp.fft.fft)(jnp.zeros(3))
 j.make_jaxpr(jnp.dot)(jnp.ones(2, "int32"), jnp.ones(2))
 hasattr(module("export").Exported, "serialize")

@@ -44,8 +44,8 @@ ABSENT = {
     """,  # of XLA and its plugins
     "extend.linear_util": "Callable",  # a name that JAX imports there
     "extend.random": """
-        define_prng_impl rbg_prng_impl threefry2x32_p unsafe_rbg_prng_impl
-    """,  # there is one generator, made of other primitives
+        define_prng_impl threefry2x32_p
+    """,  # of generators that are known by name, made of other primitives
     "extend.source_info_util": """
         NameStack SourceInfo current_name_stack extend_name_stack new_name_stack
         reset_name_stack set_name_stack transform_name_stack user_context
