@@ -7,7 +7,7 @@ their series. A series is the list of the coefficients of t, t², …, without f
 The series of an operand x is called u, that of the result v, with the values in front.
 
 References: ``jax.experimental.jet``; A. Griewank and A. Walther, *Evaluating
-Derivatives*, chapter 13 (2008).
+Derivatives*, section 13.2 (2008).
 """
 
 # Made from chapters/33_library_rest.md by `make chapter`;
