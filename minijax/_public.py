@@ -136,6 +136,9 @@ NAMES: dict[str, dict[str, str]] = {
             init_error nan_checks user_checks
         """,
     },
+    "minijax.experimental.jet": {
+        "minijax.experimental.jet.taylor_mode": "jet",
+    },
     "minijax.experimental.layout": {
         "minijax.jitting.layouts": "Format Layout with_layout_constraint",
     },

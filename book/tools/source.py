@@ -23,7 +23,7 @@ DOORS = frozenset(
     extend/arguments extend/dtypes extend/promotion extend/rules
     extend/linear_util extend/random extend/source_info_util flatten_util distributed
     experimental/multihost_utils experimental/checkify experimental/ode
-    experimental/mesh_utils experimental/pjit experimental/shard_map
+    experimental/jet experimental/mesh_utils experimental/pjit experimental/shard_map
     image interpreters interpreters/ad interpreters/batching interpreters/mlir
     interpreters/partial_eval interpreters/xla lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal

@@ -3,6 +3,7 @@
 from minijax.autojitting.autojit import autojit as autojit
 from minijax.callbacks.callback import io_callback as io_callback
 from minijax.experimental import checkify as checkify
+from minijax.experimental import jet as jet
 from minijax.experimental import layout as layout
 from minijax.experimental import mesh_utils as mesh_utils
 from minijax.experimental import multihost_utils as multihost_utils

@@ -1,0 +1,3 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.experimental.jet.taylor_mode import jet as jet
