@@ -17,7 +17,9 @@ NAMES: dict[str, dict[str, str]] = {
             transfer_guard_device_to_device transfer_guard_device_to_host
             transfer_guard_host_to_device
         """,
-        "minijax.arrays.devices": "Device default_backend devices",
+        "minijax.arrays.devices": """
+            Device check_transfer default_backend devices transfer_checks
+        """,
         "minijax.arrays.dtypes": "config enable_x64",
         "minijax.arrays.interchange": "Shard",
         "minijax.arrays.transfer": """
@@ -695,6 +697,7 @@ WAITING: dict[str, str] = {
 }
 
 REGISTERS: list[str] = [
+    "minijax.arrays.transfer",
     "minijax.arrays.config",
     "minijax.numpy.array_methods",
     "minijax.numpy.operators",
