@@ -8,7 +8,7 @@ def CASES(library):
     jnp, lax, random = library.numpy, library.lax, library.random
     x, y, key = np.ones(3, np.float32), jnp.arange(3.0), random.PRNGKey(0)
     f, device = library.jit(lambda a: a + 1), library.devices()[0]
-    square = lambda a: (a * a).sum()
+    slope = library.grad(lambda a: (a * a).sum())
     return {
         "an array of NumPy": lambda: jnp.asarray(x),
         "a list": lambda: jnp.array([1.0, 2.0]),
@@ -36,8 +36,8 @@ def CASES(library):
         "item": lambda: y.sum().item(),
         "text": lambda: repr(y),
         "an array of an array": lambda: jnp.array(y),
-        "a slope": lambda: library.grad(square)(x),
-        "a slope of a slope": lambda: library.grad(square)(y),
+        "a slope": lambda: slope(x),
+        "a slope at an array": lambda: slope(y),
         "a batch": lambda: library.vmap(lambda a: a * a)(x),
         "a scan": lambda: lax.scan(lambda c, a: (c + a, a), 0.0, x),
         "a branch": lambda: lax.cond(True, lambda a: a, lambda a: -a, y),

@@ -5,6 +5,7 @@ Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/26_calls_rest.md: _engage (08fa09c4).
 
 import enum
 import os
@@ -254,11 +255,11 @@ def explicit_transfers(**others):
     return config.override_all(milder | others)
 
 
+_guarded: set = set()  # the switches that some thread has set
+
+
 def _heard(primitive, args, params, results):
     """Hear of an operation, so that none takes a shortcut past `asbuffer`."""
-
-
-_guarded: set = set()  # the switches that some thread has set
 
 
 def _engage(switch, values):
