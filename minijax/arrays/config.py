@@ -59,6 +59,7 @@ HONORED_SWITCHES = {
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
     "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
+    "jax_enable_custom_prng": "`PRNGKey` makes typed keys, as `key` does.",
     "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",
@@ -194,8 +195,8 @@ REFUSED = {
     "Keys are made of their seeds alone.": {
         "jax_random_seed_offset": 0,
     },
-    "`PRNGKey` makes a key of two integers, and `key` a typed one.": {
-        "jax_enable_custom_prng": False, "jax_legacy_prng_key": "allow",
+    "`PRNGKey` makes a key of two integers, and nobody is told.": {
+        "jax_legacy_prng_key": "allow",
     },
     "A compiled program cannot be kept from running.": {"jax_no_execution": False},
     "Use `jax_debug_nans` and `jax_debug_infs`, which name the line.": {

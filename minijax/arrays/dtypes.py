@@ -511,13 +511,17 @@ def warn_user(
     Args:
       message: of the warning.
       category: its class.
-      stacklevel: 1 for the line that calls this function, 2 for that function's caller.
+      stacklevel: 1 for the line that calls this function, 2 for that function's caller;
+        lines of this package are passed over from there.
     """
     collected = current_context_value(_collected).value
-    if collected is None:
-        warnings.warn(message, category, stacklevel + 1)
-    else:
+    if collected is not None:
         collected.append(message)
+        return
+    frame: Any = sys._getframe(stacklevel)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("minijax."):
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel + 1)
 
 
 def check_dtype(dtype: Any, name: str) -> np.dtype:

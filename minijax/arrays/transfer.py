@@ -71,12 +71,14 @@ def placement_at(where):
 
 
 def copy_to_placement(array, placement, copy=False):
-    """Return an array at a placement; on the device where it is, in the same buffer."""
+    """Return an array at a placement: itself, or in the same buffer if it is there."""
     device = placement.device
     buffer = asbuffer(array, device)
     if copy and buffer is array._buffer:
         check_transfer("device-to-device", array, device)
         buffer = device.taken(array)
+    if buffer is array._buffer and placement is array.placement:
+        return array
     return ArrayImpl(buffer, array.aval, placement)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind, warn_user
 from minijax.arrays.interchange import check_room, promised
 from minijax.arrays.numerics import operator_index
 from minijax.arrays.transfer import put_result_on_device
@@ -44,6 +44,7 @@ from minijax.typing import ArrayLike
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool | None = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -57,7 +58,9 @@ def array(
         object with ``__array__``), or nested sequences of them, tracers among them.
       dtype: dtype of the result; by default the one that the numbers promote to. Text
         is read as numbers of this dtype, as NumPy does, and refused without one.
-      copy: whether an array that fits already is copied.
+      *args: `copy`, `order` and `ndmin` by position, which is deprecated.
+      copy: whether an array that fits already is copied. A copy of a masked array has
+        all of its numbers, and no mask, as in NumPy.
       order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
       device: where it is to be; by default, where `object` is, or the CPU.
@@ -68,18 +71,40 @@ def array(
 
     Raises:
       TypeError: if something in `object` is neither a number nor an array.
-      ValueError: if nested sequences differ in length, or for None or a masked array.
+      ValueError: if nested sequences differ in length, for None, or for a masked array
+        that is not copied.
       OverflowError: if a Python integer does not fit the dtype.
 
     Reference: ``jax.numpy.array``.
     """
+    if args:
+        copy, order, ndmin = _given_by_position(args, (copy, order, ndmin))
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
+    if copy:
+        object = _without_mask(object)
     if copy and isinstance(object, Array):
         object = lax.copy_p.bind(object)
     result = from_object(object, dtype)
     result = broadcast_to_shape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return put_result_on_device("array", result, device, out_sharding)
+
+
+def _given_by_position(args, others):
+    if len(args) > len(others):
+        count = 2 + len(args)
+        raise TypeError(f"array() takes up to 5 arguments by position, got {count}.")
+    warn_user(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is "
+        "deprecated. Use keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return *args, *others[len(args) :]
+
+
+def _without_mask(x):
+    return x.data if isinstance(x, np.ma.MaskedArray) else x
 
 
 def asarray(
@@ -95,7 +120,7 @@ def asarray(
 
     Reference: ``jax.numpy.asarray``.
     """
-    result = array(a, dtype, copy is True, order)
+    result = array(a, dtype, copy=copy is True, order=order)
     return put_result_on_device("asarray", result, device, out_sharding)
 
 
@@ -153,17 +178,17 @@ def _without_python_number(x):
 
 
 def _from_sequence(sequence, dtype):
-    leaves = list(_leaves(sequence))
+    leaves = list(map(_without_mask, _leaves(sequence)))
     for leaf in {type(leaf): leaf for leaf in leaves}.values():
         if dtype is None or not _is_text(leaf):  # NumPy reads text as numbers
-            typeof(leaf)  # raises for what is no array, and for masked ones
+            typeof(leaf)  # raises for what is no array
     if dtype is None:
         check_dtypes("array", leaves)
         dtype = common_dtype_and_weak_type(*leaves)[0] if leaves else float
     dtype = canonicalize_dtype(dtype)
     if not builtins.any(isinstance(leaf, Array) for leaf in leaves):
         return as_array(np.array(sequence, dtype))
-    rows = [from_object(row, dtype) for row in sequence]
+    rows = [from_object(_without_mask(row), dtype) for row in sequence]
     return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
 
 

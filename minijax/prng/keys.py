@@ -10,6 +10,7 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/32_random_rest.md: PRNGKey (8e34a4bf).
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
 #   _bits_shape, _random_bits, random_bits (f772addb).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
@@ -454,13 +455,25 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     return _like(fold_key(key, asarray(data, np.uint32)), raw)
 
 
+_typed = "jax_enable_custom_prng"
+
+
+config.define(_typed, os.environ.get(_typed.upper(), "0"), _on_or_off)
+
+
+trace_context_switches.append(_typed)
+
+
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     """Return a key as an array of two words; see `key`.
+
+    While the switch ``jax_enable_custom_prng`` is on, it is a typed key.
 
     Reference: ``jax.random.PRNGKey``.
     """
     check_implementation(impl)
-    return _key_data(_made("PRNGKey", seed))
+    key = _made("PRNGKey", seed)
+    return key if config.jax_enable_custom_prng else _key_data(key)
 
 
 def clone(key: ArrayLike) -> Array:
