@@ -68,10 +68,8 @@ from minijax.arrays.config import transfer_guard_device_to_device as transfer_gu
 from minijax.arrays.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from minijax.arrays.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from minijax.arrays.devices import Device as Device
-from minijax.arrays.devices import check_transfer as check_transfer
 from minijax.arrays.devices import default_backend as default_backend
 from minijax.arrays.devices import devices as devices
-from minijax.arrays.devices import transfer_checks as transfer_checks
 from minijax.arrays.dtypes import config as config
 from minijax.arrays.dtypes import enable_x64 as enable_x64
 from minijax.arrays.interchange import Shard as Shard

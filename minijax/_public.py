@@ -17,9 +17,7 @@ NAMES: dict[str, dict[str, str]] = {
             transfer_guard_device_to_device transfer_guard_device_to_host
             transfer_guard_host_to_device
         """,
-        "minijax.arrays.devices": """
-            Device check_transfer default_backend devices transfer_checks
-        """,
+        "minijax.arrays.devices": "Device default_backend devices",
         "minijax.arrays.dtypes": "config enable_x64",
         "minijax.arrays.interchange": "Shard",
         "minijax.arrays.transfer": """

@@ -1,4 +1,4 @@
-"""What JAX answers at its edges: masks, identities, texts, and things deprecated."""
+"""What JAX answers at its edges: identities, texts, and things deprecated."""
 
 import warnings
 
@@ -6,28 +6,11 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import lax, random
 from minijax import numpy as jnp
+from minijax import random
 from minijax.extend import core
 
 MASKED = np.ma.array([1, 2, 3], mask=[0, 1, 0])
-
-
-@pytest.mark.parametrize("value", [MASKED, [MASKED, MASKED], np.ma.masked])
-def test_a_copy_of_a_masked_array_has_its_numbers(value):
-    assert jnp.array(value).tolist() == np.array(value).tolist()
-
-
-def test_a_row_of_a_masked_array_beside_an_array():
-    assert jnp.array([MASKED, jnp.arange(3)]).tolist() == [[1, 2, 3], [0, 1, 2]]
-
-
-@pytest.mark.parametrize(
-    "use", [jnp.asarray, jnp.sin, lambda x: jnp.array(x, copy=False), lax.neg]
-)
-def test_a_mask_is_lost_in_no_other_way(use):
-    with pytest.raises(ValueError, match="filled"):
-        use(MASKED)
 
 
 @pytest.mark.parametrize("how", [{}, {"may_alias": True}])

@@ -134,6 +134,13 @@ class Device:
             raise
 
 
+@ignore_float_errors
+def _quietly(xp, compute, buffers, params, avals):
+    results = compute(xp, *buffers, **params)
+    results = results if isinstance(results, list) else [results]
+    return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+
+
 # Asked before numbers are moved: ``check(way, x, device)``, which may refuse it.
 transfer_checks: list = []
 
@@ -148,13 +155,6 @@ def check_transfer(way, x, device):
     """
     for check in transfer_checks:
         check(way, x, device)
-
-
-@ignore_float_errors
-def _quietly(xp, compute, buffers, params, avals):
-    results = compute(xp, *buffers, **params)
-    results = results if isinstance(results, list) else [results]
-    return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
 
 
 # Shardings: which part of an array is where, and along which axes values vary.

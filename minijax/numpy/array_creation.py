@@ -59,8 +59,7 @@ def array(
       dtype: dtype of the result; by default the one that the numbers promote to. Text
         is read as numbers of this dtype, as NumPy does, and refused without one.
       *args: `copy`, `order` and `ndmin` by position, which is deprecated.
-      copy: whether an array that fits already is copied. A copy of a masked array has
-        all of its numbers, and no mask, as in NumPy.
+      copy: whether an array that fits already is copied.
       order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
       device: where it is to be; by default, where `object` is, or the CPU.
@@ -71,8 +70,7 @@ def array(
 
     Raises:
       TypeError: if something in `object` is neither a number nor an array.
-      ValueError: if nested sequences differ in length, for None, or for a masked array
-        that is not copied.
+      ValueError: if nested sequences differ in length, or for None or a masked array.
       OverflowError: if a Python integer does not fit the dtype.
 
     Reference: ``jax.numpy.array``.
@@ -81,8 +79,6 @@ def array(
         copy, order, ndmin = _given_by_position(args, (copy, order, ndmin))
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
-    if copy:
-        object = _without_mask(object)
     if copy and isinstance(object, Array):
         object = lax.copy_p.bind(object)
     result = from_object(object, dtype)
@@ -101,10 +97,6 @@ def _given_by_position(args, others):
         stacklevel=3,
     )
     return *args, *others[len(args) :]
-
-
-def _without_mask(x):
-    return x.data if isinstance(x, np.ma.MaskedArray) else x
 
 
 def asarray(
@@ -178,17 +170,17 @@ def _without_python_number(x):
 
 
 def _from_sequence(sequence, dtype):
-    leaves = list(map(_without_mask, _leaves(sequence)))
+    leaves = list(_leaves(sequence))
     for leaf in {type(leaf): leaf for leaf in leaves}.values():
         if dtype is None or not _is_text(leaf):  # NumPy reads text as numbers
-            typeof(leaf)  # raises for what is no array
+            typeof(leaf)  # raises for what is no array, and for masked ones
     if dtype is None:
         check_dtypes("array", leaves)
         dtype = common_dtype_and_weak_type(*leaves)[0] if leaves else float
     dtype = canonicalize_dtype(dtype)
     if not builtins.any(isinstance(leaf, Array) for leaf in leaves):
         return as_array(np.array(sequence, dtype))
-    rows = [from_object(_without_mask(row), dtype) for row in sequence]
+    rows = [from_object(row, dtype) for row in sequence]
     return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
 
 
