@@ -561,7 +561,7 @@ class TeamBoundProgram(BoundProgram):
     def execute(self, arena):
         """Have the team run all replicas."""
         if self.team.bound_program is not self or self.groups is not self.comm.entries:
-            self.bind_all()
+            self.bind()
         if arena != self.arena:
             self.arena = arena
             for rank in range(self.size):
