@@ -115,6 +115,7 @@ from minijax.pytrees.tree_operations import block_until_ready as block_until_rea
 from minijax.pytrees.tree_operations import copy_to_host_async as copy_to_host_async
 from minijax.pytrees.tree_operations import device_get as device_get
 from minijax.pytrees.tree_operations import device_put as device_put
+from minijax.rematerialization.caching import make_user_context as make_user_context
 from minijax.rematerialization.policies import checkpoint_policies as checkpoint_policies
 from minijax.rematerialization.policies import remat as remat
 from minijax.rematerialization.remat import checkpoint as checkpoint

@@ -86,7 +86,6 @@ ABSENT = {
     "minijax": {
         "ad": "vjp returns cotangents; minijax.ref.addupdate adds one to a reference.",
         "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
-        "make_user_context": "caches have no keys of a user's own.",
     },
     "minijax.ref": {"AbstractRef": "a reference is its own type."},
     "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),

@@ -44,6 +44,7 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.pytrees.tree_operations": """
             block_until_ready copy_to_host_async device_get device_put
         """,
+        "minijax.rematerialization.caching": "make_user_context",
         "minijax.rematerialization.policies": "checkpoint_policies remat",
         "minijax.rematerialization.remat": "checkpoint",
         "minijax.reverse_mode.backward_pass": "grad value_and_grad vjp",
@@ -700,6 +701,7 @@ WAITING: dict[str, str] = {
 }
 
 REGISTERS: list[str] = [
+    "minijax.arrays.transfer",
     "minijax.arrays.config",
     "minijax.numpy.array_methods",
     "minijax.numpy.operators",

@@ -20,7 +20,8 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
 #   Primitive.get_bind_params (8236823b).
 # Amended in chapters/08_errors_rest.md: trace_scope (e7073957).
-# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__ (b2ab859e).
+# Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__, Primitive.bind
+#   (cf668109).
 # Amended in chapters/14_callbacks_rest.md: Trace.main (1a340ba1).
 
 from functools import partial
@@ -85,7 +86,14 @@ class Primitive:
     def bind(self, *args, **params):
         """Do as `bind_all`; return a single result without a list around it."""
         results = self.bind_all(*args, **params)
-        return results if self.multiple_results else results[0]
+        if self.multiple_results:
+            return results
+        if not results:
+            raise TypeError(
+                f"A rule of '{self}' returned no results, and bind is to return one. "
+                f"With {self}.multiple_results = True it returns the list."
+            )
+        return results[0]
 
     def get_bind_params(self, params):
         """Return the keyword arguments of `bind` for the parameters of an equation."""

@@ -20,7 +20,7 @@ OTHERS = {
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",
 }
-REFUSED = "enable_custom_prng", "no_execution"
+REFUSED = ("no_execution",)
 OF_SWITCHES = [name for name in NAMES if name not in (
     "checking_leaks", "transfer_guard", "ensure_compile_time_eval", *REFUSED
 )]  # fmt: skip

@@ -716,7 +716,7 @@ def test_copies_and_methods():
     model = Model()
     for _ in range(4):
         same(model.call(X), X * 2)
-    assert repr(f).startswith("<JitFunction of") and f.__wrapped__
+    assert repr(f).startswith("<PjitFunction of") and f.__wrapped__
 
 
 def test_threads_in_one_function():

@@ -57,7 +57,7 @@ def test_weak_types_are_in_the_key():
 def test_what_a_jitted_function_shows():
     f = minijax.jit(scaled)
     assert (f.__name__, f.__doc__, f.__wrapped__) == ("scaled", "Multiply.", scaled)
-    assert repr(f) == f"<JitFunction of {scaled!r}>"
+    assert repr(f) == f"<PjitFunction of {scaled!r}>"
     assert inspect.signature(f) == inspect.signature(scaled)
     assert inspect.signature(f, follow_wrapped=False) == inspect.signature(scaled)
 

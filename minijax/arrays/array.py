@@ -10,6 +10,7 @@ https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
 
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/02_arrays_rest.md: asbuffer (a7ae2e2f).
 # Amended in chapters/02_arrays_rest.md: typeof (4070e549).
 # Amended in chapters/02_arrays_rest.md: def_shape_and_impl (698fe433).
 # Amended in chapters/02_arrays_rest.md: ABOVE, dtype_lattice_join (0c0dbdd7).
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.arrays.devices import default_placement, host_device
+from minijax.arrays.devices import check_transfer, default_placement, host_device
 from minijax.arrays.dtypes import (
     WIDE_DTYPES,
     canonical_dtype_of_array,
@@ -191,10 +192,13 @@ def asbuffer(x, device=None):
     if isinstance(x, ArrayImpl):
         if device is None or x.placement.device is device:
             return x._buffer
+        check_transfer("device-to-device", x, device)
         return device.taken(x)
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
-    return (device or host_device()).put(x, typeof(x).dtype)
+    device = device or host_device()
+    check_transfer("host-to-device", x, device)
+    return device.put(x, typeof(x).dtype)
 
 
 def convert_literal(x, aval):

@@ -22,6 +22,7 @@ from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     PYTHON_TYPE_OF_NODE,
     _on_or_off,
+    _one_of,
     config,
     dtype_kind,
     dtype_name,
@@ -42,6 +43,10 @@ HONORED_SWITCHES = {
     "jax_num_cpu_devices": "How many devices the CPU has; set before the first use.",
     "jax_numpy_dtype_promotion": "`strict` refuses to mix dtypes in `jnp`.",
     "jax_numpy_rank_promotion": "`warn` and `raise` tell of new leading axes in `jnp`.",
+    "jax_transfer_guard": "Sets the three guards below.",
+    "jax_transfer_guard_host_to_device": "What numbers that become arrays lead to.",
+    "jax_transfer_guard_device_to_device": "What arrays that are moved lead to.",
+    "jax_transfer_guard_device_to_host": "What numbers that leave a GPU lead to.",
     "jax_traceback_filtering": "Which frames a traceback shows.",
     "jax_disable_jit": "Functions run as Python, line by line.",
     "jax_explain_cache_misses": "Each tracing logs its reason.",
@@ -53,7 +58,8 @@ HONORED_SWITCHES = {
     "jax_enable_compilation_cache": "Machine code is kept on disk.",
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
-    "jax_default_prng_impl": "The generator of keys, where none is named.",
+    "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
+    "jax_enable_custom_prng": "`PRNGKey` makes typed keys, as `key` does.",
     "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
     "jax_debug_key_reuse": "A key that is used twice is an error.",
@@ -67,7 +73,6 @@ PRECISIONS = """
     BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32
     F64_F64_F64
 """.split()
-GUARDS = "allow", "log", "disallow", "log_explicit", "disallow_explicit"
 OPTIMIZATION_LEVELS = "UNKNOWN", "O0", "O1", "O2", "O3"
 LOGS = "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"
 GENERATORS = """
@@ -87,10 +92,6 @@ ENUM_CHOICES = {
     "jax_memory_fitting_level": OPTIMIZATION_LEVELS,
     "jax_optimization_level": OPTIMIZATION_LEVELS,
     "jax_send_traceback_to_runtime": ("off", "on", "full"),
-    "jax_transfer_guard": (None, *GUARDS),
-    "jax_transfer_guard_device_to_device": (None, *GUARDS),
-    "jax_transfer_guard_device_to_host": (None, *GUARDS),
-    "jax_transfer_guard_host_to_device": (None, *GUARDS),
     "jax_use_magma": ("off", "on", "auto"),
 }
 
@@ -107,11 +108,6 @@ ACCEPTED = {
         "jax_disallow_mesh_context_manager": False,
         "jax_disable_vmap_shmap_error": False, "jax_use_shardy_partitioner": True,
         "jax_thread_guard": False,
-    },
-    "Arrays lie in the memory of the host, and nothing is transferred.": {
-        "jax_transfer_guard": None, "jax_transfer_guard_device_to_device": None,
-        "jax_transfer_guard_device_to_host": None,
-        "jax_transfer_guard_host_to_device": None,
     },
     "Python frees an array with its last reference; no cycle holds one.": {
         "jax_array_garbage_collection_guard": None,
@@ -199,8 +195,8 @@ REFUSED = {
     "Keys are made of their seeds alone.": {
         "jax_random_seed_offset": 0,
     },
-    "`PRNGKey` makes a key of two integers, and `key` a typed one.": {
-        "jax_enable_custom_prng": False, "jax_legacy_prng_key": "allow",
+    "`PRNGKey` makes a key of two integers, and nobody is told.": {
+        "jax_legacy_prng_key": "allow",
     },
     "A compiled program cannot be kept from running.": {"jax_no_execution": False},
     "Use `jax_debug_nans` and `jax_debug_infs`, which name the line.": {
@@ -233,18 +229,6 @@ def statuses():
     for status, groups in ("accepted", ACCEPTED), ("refused", REFUSED):
         for meaning, switches in groups.items():
             yield from ((name, status, meaning) for name in switches)
-
-
-def _one_of(choices, value):
-    """Return one of the `choices`, which are strings and perhaps None."""
-    value = getattr(value, "value", value)  # JAX names some by the members of an Enum
-    if value not in choices:
-        words = [choice for choice in choices if choice is not None]
-        none = "None or in " if None in choices else "in "
-        raise ValueError(
-            f"new enum value must be {none}{words}, got {value} of type {type(value)}."
-        )
-    return value
 
 
 def _of_kind(kind, value):
@@ -456,6 +440,7 @@ remove_size_one_mesh_axis_from_type = _manager(
 softmax_custom_jvp = _manager("jax_softmax_custom_jvp", True)
 thread_guard = _manager("jax_thread_guard", True)
 threefry_partitionable = _manager("jax_threefry_partitionable", True)
+transfer_guard = _manager("jax_transfer_guard")
 transfer_guard_device_to_device = _manager("jax_transfer_guard_device_to_device")
 transfer_guard_device_to_host = _manager("jax_transfer_guard_device_to_host")
 transfer_guard_host_to_device = _manager("jax_transfer_guard_host_to_device")
@@ -467,15 +452,6 @@ def checking_leaks() -> AbstractContextManager[None]:
     Reference: ``jax.checking_leaks``.
     """
     return check_tracer_leaks(True)
-
-
-def transfer_guard(new_val: str) -> AbstractContextManager[None]:
-    """Set the guards of all three directions in which arrays may be transferred.
-
-    Reference: ``jax.transfer_guard``.
-    """
-    ways = "", "_host_to_device", "_device_to_device", "_device_to_host"
-    return config.override_all({f"jax_transfer_guard{way}": new_val for way in ways})
 
 
 class _FoldingTrace(Trace):

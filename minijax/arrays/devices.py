@@ -99,7 +99,7 @@ class Device:
 
     def taken(self, array):
         """Return a new buffer with the numbers of an array that lies elsewhere."""
-        return self.put(array._numbers())
+        return self.put(array.placement.device.fetch(array._buffer))
 
     def seal(self, buffer):
         """See to it that the numbers of a buffer, from now on an array's, stay."""
@@ -139,6 +139,22 @@ def _quietly(xp, compute, buffers, params, avals):
     results = compute(xp, *buffers, **params)
     results = results if isinstance(results, list) else [results]
     return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+
+
+# Asked before numbers are moved: ``check(way, x, device)``, which may refuse it.
+transfer_checks: list = []
+
+
+def check_transfer(way, x, device):
+    """Tell those who want to know that an array is about to be moved.
+
+    Args:
+      way: ``"host-to-device"``, ``"device-to-device"`` or ``"device-to-host"``.
+      x: an array, a number or a NumPy array.
+      device: where it goes, or where it comes from.
+    """
+    for check in transfer_checks:
+        check(way, x, device)
 
 
 # Shardings: which part of an array is where, and along which axes values vary.

@@ -40,13 +40,14 @@ class Config:
     """
 
     __slots__ = (
-        "_accepts", "_chosen", "_held", "_overrides", "_told", "_unsure", "_values"
+        "_accepts", "_chosen", "_followers", "_held", "_overrides", "_told", "_unsure",
+        "_values",
     )  # fmt: skip
 
     def __init__(self):
         self._accepts, self._values, self._chosen = {}, {}, {}
         self._overrides = context_variable("overrides", {})
-        self._told, self._held, self._unsure = {}, [], set()
+        self._told, self._held, self._unsure, self._followers = {}, [], set(), {}
 
     state = property(lambda self: (self._values, self._here()))
     x64_enabled = property(lambda self: self.jax_enable_x64)
@@ -58,7 +59,7 @@ class Config:
         self._settle()
         return {**self._values, **overrides}
 
-    def define(self, name, default, accepts=bool, told=None):
+    def define(self, name, default, accepts=bool, told=None, followers=()):
         """Add a switch.
 
         Args:
@@ -68,6 +69,7 @@ class Config:
           told: a function that is called with all values that the switch has in the
             process and in its threads, whenever one comes or goes; it is not to
             change a switch.
+          followers: names of switches that whoever sets this one sets with it.
         """
         self._accepts[name] = accepts
         if told is not None:
@@ -86,6 +88,7 @@ class Config:
             self.update(name, default)
         except (ValueError, RuntimeError) as error:
             raise type(error)(f"{error}{_origin(name.upper())}") from None
+        self._followers[name] = followers
 
     def update(self, name, value):
         """Set a switch for the whole process.
@@ -94,7 +97,15 @@ class Config:
           AttributeError: if there is no switch of this name.
           ValueError: if it does not take such a value.
         """
-        self._chosen[name] = self._accepted(name, value)
+        value = self._accepted(name, value)
+        for each in self._with_followers(name):
+            self._set(each, value)
+
+    def _with_followers(self, name):
+        return name, *self._followers.get(name, ())
+
+    def _set(self, name, value):
+        self._chosen[name] = value
         try:
             self._publish(name)
         except BaseException:  # an interrupt: the switch is set, and nobody knows
@@ -103,7 +114,8 @@ class Config:
 
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
-        return Override(self, {name: self._accepted(name, value)})
+        value = self._accepted(name, value)
+        return Override(self, dict.fromkeys(self._with_followers(name), value))
 
     def override_all(self, changes):
         """Set the switches of a dictionary for a ``with`` block, in this thread."""
@@ -260,6 +272,18 @@ def _on_or_off(value):
         if value.lower() in words.split():
             return meaning
     raise ValueError(f"{value!r} is neither on nor off.")
+
+
+def _one_of(choices, value):
+    """Return one of the `choices`, which are strings and perhaps None."""
+    value = getattr(value, "value", value)  # JAX names some by the members of an Enum
+    if value not in choices:
+        words = [choice for choice in choices if choice is not None]
+        none = "None or in " if None in choices else "in "
+        raise ValueError(
+            f"new enum value must be {none}{words}, got {value} of type {type(value)}."
+        )
+    return value
 
 
 def _origin(variable):
@@ -487,13 +511,17 @@ def warn_user(
     Args:
       message: of the warning.
       category: its class.
-      stacklevel: 1 for the line that calls this function, 2 for that function's caller.
+      stacklevel: 1 for the line that calls this function, 2 for that function's caller;
+        lines of this package are passed over from there.
     """
     collected = current_context_value(_collected).value
-    if collected is None:
-        warnings.warn(message, category, stacklevel + 1)
-    else:
+    if collected is not None:
         collected.append(message)
+        return
+    frame: Any = sys._getframe(stacklevel)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("minijax."):
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel + 1)
 
 
 def check_dtype(dtype: Any, name: str) -> np.dtype:

@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.devices import NO_MANUAL_AXES, Device, default_placement
+from minijax.arrays.devices import (
+    NO_MANUAL_AXES,
+    Device,
+    check_transfer,
+    default_placement,
+)
 from minijax.arrays.dtypes import (
     EXTENDED_DTYPES,
     canonicalize_dtype,
@@ -240,7 +245,10 @@ class BufferInterop(Array):
     __slots__ = ("__weakref__",)
 
     def _numbers(self):
-        return self.placement.device.fetch(self._buffer)
+        device = self.placement.device
+        if device.array_module is not np:
+            check_transfer("device-to-host", self, device)
+        return device.fetch(self._buffer)
 
     def _is_here(self):
         return self.is_fully_addressable or self.is_fully_replicated
@@ -265,8 +273,7 @@ class BufferInterop(Array):
     def __array__(self, dtype=None, copy=None):
         if self.aval.dtype in EXTENDED_DTYPES:
             raise TypeError(NO_NUMBERS.format(dtype_name(self.aval.dtype)))
-        numbers = self.placement.device.fetch(self._buffer)
-        return np.array(numbers.view(), dtype=dtype, copy=copy)
+        return np.array(self._numbers().view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         kwargs = {"stream": stream, "dl_device": dl_device, "copy": copy}

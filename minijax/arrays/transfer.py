@@ -5,20 +5,38 @@ Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/26_calls_rest.md: _engage (08fa09c4).
 
 import enum
+import os
 import warnings
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, as_array_impl, asbuffer, shape_rules, typeof
-from minijax.arrays.devices import Device, Sharding, SingleDeviceSharding, devices
-from minijax.arrays.dtypes import SHORT_DTYPE_NAMES
+from minijax.arrays.devices import (
+    Device,
+    Sharding,
+    SingleDeviceSharding,
+    check_transfer,
+    devices,
+    transfer_checks,
+)
+from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, _one_of, config
 from minijax.arrays.interchange import numpy_view
-from minijax.arrays.out_sharding import place_result
-from minijax.core import Array, Primitive, Tracer, impl_rules, tracer_methods
-from minijax.errors import ConcretizationTypeError
+from minijax.arrays.numerics import place_result
+from minijax.core import (
+    Array,
+    Primitive,
+    Tracer,
+    bind_listeners,
+    impl_rules,
+    tracer_methods,
+)
+from minijax.errors import ConcretizationTypeError, JaxRuntimeError
 
 
 class ArrayCopySemantics(enum.IntEnum):
@@ -53,26 +71,23 @@ def placement_at(where):
 
 
 def copy_to_placement(array, placement, copy=False):
-    """Return an array at a placement; on the device where it is, in the same buffer."""
+    """Return an array at a placement: itself, or in the same buffer if it is there."""
     device = placement.device
     buffer = asbuffer(array, device)
     if copy and buffer is array._buffer:
-        buffer = device.put(array._numbers())
+        check_transfer("device-to-device", array, device)
+        buffer = device.taken(array)
+    if buffer is array._buffer and placement is array.placement:
+        return array
     return ArrayImpl(buffer, array.aval, placement)
 
 
 def _put(x, device, how):
     """Return the array `x` on a device, or where it is if that is None."""
-    copy = how is ArrayCopySemantics.ALWAYS_COPY
-    array = as_array_impl(x)
-    array._check_not_deleted()
-    if device is None and (not copy or array is not x):
-        return array
-    wanted = array.placement if device is None else placement_at(device)
-    there = copy_to_placement(array, wanted, copy)
-    if how is ArrayCopySemantics.DONATE_INPUT and there.device is not array.device:
-        array.delete()
-    return there
+    fresh = not isinstance(x, ArrayImpl)  # then it is put there at once
+    others = {_SWITCHES["device-to-device"]: "allow"} if fresh else {}
+    with explicit_transfers(**others):
+        return _moved(x, device, how)
 
 
 def _put_shape(*avals, devices, srcs, copy_semantics):
@@ -131,10 +146,24 @@ def put_result_on_device(name, x, device=None, out_sharding=None):
     return place_result(name, x, out_sharding)
 
 
+def _moved(x, device, how):
+    copy = how is ArrayCopySemantics.ALWAYS_COPY
+    array = as_array_impl(x)
+    array._check_not_deleted()
+    if device is None and (not copy or array is not x):
+        return array
+    wanted = array.placement if device is None else placement_at(device)
+    there = copy_to_placement(array, wanted, copy)
+    if how is ArrayCopySemantics.DONATE_INPUT and there.device is not array.device:
+        array.delete()
+    return there
+
+
 def device_get_leaf(x: Any) -> Any:
     """Return an array as a read-only NumPy array; anything else as it is."""
     has_numbers = isinstance(x, Array) and not isinstance(x, Tracer)
-    return np.asarray(x) if has_numbers else x
+    with explicit_transfers():
+        return np.asarray(x) if has_numbers else x
 
 
 def block_until_ready(x: Any) -> Any:
@@ -182,6 +211,76 @@ tracer_methods["is_fully_addressable"] = _only_arrays(
 tracer_methods["is_fully_replicated"] = _only_arrays("is_fully_replicated", call=False)
 tracer_methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
 tracer_methods["global_shards"] = _only_arrays("global_shards", call=False)
+
+
+# Guards: switches that tell of transfers, or refuse them.
+
+GUARDS = "allow", "log", "disallow", "log_explicit", "disallow_explicit"
+_MILDER = {"log_explicit": "log", "disallow_explicit": "disallow"}
+_WAYS = "host-to-device", "device-to-device", "device-to-host"
+_SWITCHES = {way: f"jax_transfer_guard_{way.replace('-', '_')}" for way in _WAYS}
+
+
+def guard_transfer(way, x, device):
+    """Log a transfer or refuse it, as a switch of this thread says.
+
+    Args:
+      way: one of the three directions.
+      x: an array, a number or a NumPy array.
+      device: where it goes, or where it comes from.
+
+    Raises:
+      JaxRuntimeError: if it is not allowed.
+    """
+    level = config.read(_SWITCHES[way])
+    if level in (None, "allow"):
+        return
+    end = "from" if way == "device-to-host" else "to"
+    text = f"{way} transfer of {typeof(x).str_short()} {end} {device}"
+    if level.startswith("log"):
+        import logging  # not earlier: a fork takes logging's lock before ours
+
+        logging.getLogger("minijax.arrays.transfer").warning(text)
+        return
+    raise JaxRuntimeError(
+        f"INVALID_ARGUMENT: Disallowed {text}: the guard {_SWITCHES[way]} is {level!r} "
+        "here. device_put and device_get transfer explicitly, which 'disallow' allows."
+    )
+
+
+def explicit_transfers(**others):
+    """Return a block whose transfers are explicit; `others` are guards inside it."""
+    if not transfer_checks:
+        return nullcontext()
+    levels = {switch: config.read(switch) for switch in _SWITCHES.values()}
+    milder = {switch: _MILDER.get(levels[switch], "allow") for switch in levels}
+    return config.override_all(milder | others)
+
+
+_guarded: set = set()  # the switches that some thread has set
+
+
+def _heard(primitive, args, params, results):
+    """Hear of an operation, so that none takes a shortcut past `asbuffer`."""
+
+
+def _engage(switch, values):
+    (_guarded.discard if {*values} <= {None, "allow"} else _guarded.add)(switch)
+    for heard, told in (bind_listeners, _heard), (transfer_checks, guard_transfer):
+        if bool(_guarded) != (told in heard):
+            (heard.append if _guarded else heard.remove)(told)
+
+
+def _define_guard(name, default, *told, **options):
+    default = os.environ.get(name.upper(), default)
+    config.define(name, default, partial(_one_of, (None, *GUARDS)), *told, **options)
+
+
+for _switch in _SWITCHES.values():
+    _define_guard(
+        _switch, os.environ.get("JAX_TRANSFER_GUARD"), partial(_engage, _switch)
+    )
+_define_guard("jax_transfer_guard", None, followers=tuple(_SWITCHES.values()))
 
 
 def local_devices(

@@ -25,7 +25,7 @@ from minijax.arrays.dtypes import config
 from minijax.arrays.numerics import MIN_BLOCKED_ROWS
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks.callback import pure_callback_p
-from minijax.compat import core as extension
+from minijax.compat import primitives as extension
 from minijax.context_values import CallbackContext, ReentrantContext
 from minijax.core import (
     Array,

@@ -22,11 +22,31 @@ def results_as_list(primitive, result):
     return [result]
 
 
+def check_results(primitive, rule, error, result):
+    """Return the list of results; refuse a list where one is expected, or the reverse.
+
+    Args:
+      primitive, rule: whose rule it is, and what JAX calls it.
+      error: the class of errors that is raised.
+      result: what the rule has returned.
+    """
+    is_list = isinstance(result, (list, tuple))
+    if is_list == bool(primitive.multiple_results):
+        return list(result) if is_list else [result]
+    got = f"{len(result)} results in a {type(result).__name__}" if is_list else "one"
+    raise error(
+        f"{primitive}.{rule}() method should return a tuple or a list iff "
+        f"{primitive}.multiple_results: it is {primitive.multiple_results}, and the "
+        f"rule returned {got}."
+    )
+
+
 def _def_impl(self, impl):
     """Set the evaluation: a function from arrays to an array, or to a list."""
 
     def rule(*args, **params):
-        return list(map(as_array_impl, results_as_list(self, impl(*args, **params))))
+        results = check_results(self, "impl", TypeError, impl(*args, **params))
+        return list(map(as_array_impl, results))
 
     impl_rules[self] = rule
     return impl
@@ -36,7 +56,7 @@ def _def_abstract_eval(self, shape):
     """Set the shape rule: a function from `ShapedArray` to such, or to a list."""
 
     def rule(*avals, **params):
-        return results_as_list(self, shape(*avals, **params))
+        return check_results(self, "abstract_eval", ValueError, shape(*avals, **params))
 
     shape_rules[self] = rule
     return shape

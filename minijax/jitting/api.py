@@ -387,9 +387,9 @@ class Inspectable:
 
     def __repr__(self):
         try:
-            return f"<JitFunction of {self._fun!r}>"
+            return f"<PjitFunction of {self._fun!r}>"
         except Exception:  # of a callable object's own text
-            return "<JitFunction>"
+            return "<PjitFunction>"
 
     def __reduce__(self):
         return type(self), (self._fun, self._options)
@@ -620,7 +620,8 @@ def jit(
     Raises:
       TypeError: if `fun` cannot be called, or argnums are no integers, or argnames no
         strings. Calls raise it for a leaf that is no array or scalar.
-      ValueError: if there are no such arguments, or one is both static and donated.
+      ValueError: if there are no such arguments, or one is both static and donated, or
+        if a function whose arguments have no known names is given donate_argnames.
         Calls raise it for a static argument without a hash.
       RuntimeError: from calls, if there is no such backend, and for a compiler option
         that is not of XLA.
@@ -633,6 +634,11 @@ def jit(
         return partial(jit, **settings)
     check_callable(fun)
     parameters = parameters_or_none(fun)
+    if parameters is None and donate_argnames is not None:
+        raise ValueError(
+            f"Getting the signature of function {fun} failed. Pass donate_argnums "
+            "instead of donate_argnames."
+        )
     static = resolve_argnums_and_argnames(
         "static", parameters, static_argnums, static_argnames
     )

@@ -17,7 +17,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.config import check_dtypes
-from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, dtype_kind, warn_user
 from minijax.arrays.interchange import check_room, promised
 from minijax.arrays.numerics import operator_index
 from minijax.arrays.transfer import put_result_on_device
@@ -44,6 +44,7 @@ from minijax.typing import ArrayLike
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool | None = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -57,6 +58,7 @@ def array(
         object with ``__array__``), or nested sequences of them, tracers among them.
       dtype: dtype of the result; by default the one that the numbers promote to. Text
         is read as numbers of this dtype, as NumPy does, and refused without one.
+      *args: `copy`, `order` and `ndmin` by position, which is deprecated.
       copy: whether an array that fits already is copied.
       order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
@@ -73,6 +75,8 @@ def array(
 
     Reference: ``jax.numpy.array``.
     """
+    if args:
+        copy, order, ndmin = _given_by_position(args, (copy, order, ndmin))
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     if copy and isinstance(object, Array):
@@ -80,6 +84,19 @@ def array(
     result = from_object(object, dtype)
     result = broadcast_to_shape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return put_result_on_device("array", result, device, out_sharding)
+
+
+def _given_by_position(args, others):
+    if len(args) > len(others):
+        count = 2 + len(args)
+        raise TypeError(f"array() takes up to 5 arguments by position, got {count}.")
+    warn_user(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is "
+        "deprecated. Use keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return *args, *others[len(args) :]
 
 
 def asarray(
@@ -95,7 +112,7 @@ def asarray(
 
     Reference: ``jax.numpy.asarray``.
     """
-    result = array(a, dtype, copy is True, order)
+    result = array(a, dtype, copy=copy is True, order=order)
     return put_result_on_device("asarray", result, device, out_sharding)
 
 

@@ -21,6 +21,7 @@ from minijax.arrays.dtypes import (
     config,
     dtype_of_lattice_node,
     lattice_node,
+    warn_user,
 )
 from minijax.arrays.interchange import promised
 from minijax.core import Array
@@ -199,9 +200,21 @@ def shape(a: Any) -> tuple[int, ...]:
 
     Reference: ``jax.numpy.shape``.
     """
-    if is_arraylike(a):
-        return typeof(a).shape
-    return np.shape(a if hasattr(a, "shape") else promised(a))
+    return _shape_of("shape", a)
+
+
+def _shape_of(name, a):
+    if hasattr(a, "shape"):
+        return np.shape(a)
+    a = promised(a)
+    if not is_arraylike(a):
+        warn_user(
+            f"{name} requires ndarray or scalar arguments, got {type(a)} at position "
+            "0. In a future JAX release this will be an error.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return np.shape(a)
 
 
 def ndim(a: Any) -> int:
@@ -209,7 +222,7 @@ def ndim(a: Any) -> int:
 
     Reference: ``jax.numpy.ndim``.
     """
-    return len(shape(a))
+    return len(_shape_of("ndim", a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
@@ -217,7 +230,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
     Reference: ``jax.numpy.size``.
     """
-    sizes = shape(a)
+    sizes = _shape_of("size", a)
     return math.prod(sizes[i] for i in canonical_axes(axis, len(sizes)))
 
 

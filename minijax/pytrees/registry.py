@@ -375,14 +375,19 @@ class TreeStructure:
 
     def node_data(self):
         """Return the type and the auxiliary data of the outermost container."""
-        return None if self.kind is None else (self.kind.type, self.aux)
+        return None if self.kind is None else (self.kind.type, self._shown_aux)
+
+    @property
+    def _shown_aux(self):
+        return list(self.aux) if self.kind.type is dict else self.aux  # as JAX has it
 
     def walk(self, f_node, f_leaf, leaves):
         """Return what a function makes of the containers, from the leaves upwards.
 
         Args:
           f_node: a function of the tuple of what it made of the children, and of the
-            auxiliary data; of a named tuple, its class.
+            auxiliary data: of a dictionary the list of its keys, of a named tuple its
+            class.
           f_leaf: a function of a leaf.
           leaves: an iterable.
 
@@ -394,7 +399,7 @@ class TreeStructure:
             if treedef.kind is None:
                 return f_leaf(next(rest))
             children = tuple([walked(child) for child in treedef._children])
-            return f_node(children, treedef.aux)
+            return f_node(children, treedef._shown_aux)
 
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:

@@ -7,9 +7,12 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 # edit the chapter, not this file.
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache, partial, wraps
+from itertools import count
 from threading import Lock, RLock
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -149,6 +152,50 @@ def trace_context():
             axes.append(axis)
         trace = trace.parent
     return switches, tuple(axes)
+
+
+_numbers = count(1)
+
+
+class _UserContext:
+    """A value that differs in blocks of a thread, and on which programs depend.
+
+    Args:
+      default_value: the value outside of all blocks; it has a hash.
+    """
+
+    def __init__(self, default_value):
+        self._name = f"user_context_{next(_numbers)}"
+        config.define(self._name, default_value, _with_hash)
+        trace_context_switches.append(self._name)
+
+    value = property(lambda self: getattr(config, self._name))
+
+    def __call__(self, new_value: Any) -> AbstractContextManager[None]:
+        """Return a block, or decorator, in which the value is another."""
+        return config.override(self._name, new_value)
+
+
+def _with_hash(value):
+    hash(value)
+    return value
+
+
+def make_user_context(default_value: Any = None) -> _UserContext:
+    """Return a value of the user's own that functions may read while they are traced.
+
+    ``context.value`` is the value, and ``with context(other):`` sets another one for a
+    block of this thread. A jitted function is traced anew for each value.
+
+    Args:
+      default_value: the value outside of all blocks. Values have a hash.
+
+    Raises:
+      TypeError: if it has none.
+
+    Reference: ``jax.make_user_context``.
+    """
+    return _UserContext(default_value)
 
 
 def weakref_memoize(make):

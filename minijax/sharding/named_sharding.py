@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax._lazy import after_registrations
-from minijax.arrays.array import ArrayImpl
+from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.devices import Device, Placement, Sharding
 from minijax.arrays.devices import devices as devices_of
 from minijax.arrays.dtypes import Override, config
@@ -914,9 +914,9 @@ def _placement(sharding):
 
 def fetch_global_value(array):
     """Return the numbers of an array; of one that spans processes, all have to ask."""
-    if array.is_fully_addressable or array.is_fully_replicated:
-        return array._numbers()
     there = array.placement.device
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return there.fetch(array._buffer)
     parts = gather_global.value(there, array._buffer)
     return there._side_by_side(parts, there.sharding.divisions(array.ndim))
 
@@ -935,7 +935,7 @@ def shard_arrays(array, sharding):
     elif there.devices == group.devices and len(group.devices) == 1:
         buffer = (array._buffer,)
     else:
-        buffer = group.taken(array)
+        buffer = asbuffer(array, group)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     pairs = zip(buffer, group.devices)
     return [ArrayImpl(x, part, device.committed) for x, device in pairs]
