@@ -58,7 +58,7 @@ HONORED_SWITCHES = {
     "jax_enable_compilation_cache": "Machine code is kept on disk.",
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
-    "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
+    "jax_default_prng_impl": "The generator of keys, where none is named.",
     "jax_enable_custom_prng": "`PRNGKey` makes typed keys, as `key` does.",
     "jax_threefry_partitionable": "Off: keys and bits are those of JAX before 0.5.",
     "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",

@@ -27,7 +27,7 @@ from minijax.arrays.devices import (
 )
 from minijax.arrays.dtypes import SHORT_DTYPE_NAMES, _one_of, config
 from minijax.arrays.interchange import numpy_view
-from minijax.arrays.numerics import place_result
+from minijax.arrays.out_sharding import place_result
 from minijax.core import (
     Array,
     Primitive,

@@ -10,9 +10,10 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 
 # Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/32_random_rest.md: PRNGKey (8e34a4bf).
+# Amended in chapters/32_random_rest.md: key_dtype_of (56a54c1d).
+# Amended in chapters/32_random_rest.md: PRNGKey (de322607).
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
-#   _bits_shape, _random_bits, random_bits (f772addb).
+#   _bits_shape, _random_bits, random_bits (8ae610bf).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
 
 import math
@@ -37,14 +38,15 @@ from minijax.arrays.dtypes import (
     extended,
     issubdtype,
 )
-from minijax.arrays.numerics import broadcast_shapes_same_rank, with_out_sharding
+from minijax.arrays.numerics import broadcast_shapes_same_rank
+from minijax.arrays.out_sharding import with_out_sharding
 from minijax.batching.vmap import (
     check_unbatched_shapes,
     move_one_axis,
     vectorized_rule,
     vmap_rules,
 )
-from minijax.core import Array, Primitive
+from minijax.core import Array, Primitive, Registry
 from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.jitting.api import jit
 from minijax.kernels.builder import (
@@ -148,14 +150,14 @@ random_bits_p = Primitive("random_bits")
 random_clone_p = Primitive("random_clone")
 
 
-def aval_of_keys(shape):
+def aval_of_keys(shape, dtype=KEY):
     """Return the abstract value of an array of keys."""
-    return ShapedArray(shape, KEY)
+    return ShapedArray(shape, dtype)
 
 
 def check_keys(name, keys):
     """Raise a TypeError unless an operand is an array of keys."""
-    if keys.dtype != KEY:
+    if keys.dtype.type is not prng_key:
         raise TypeError(f"{name} takes keys, made by minijax.random.key, not {keys}.")
 
 
@@ -198,7 +200,7 @@ def bits_of_row(keys, bit_width, shape):
 
 def _split_shape(keys, shape, partitionable=True):
     check_keys("random_split", keys)
-    return [aval_of_keys((*keys.shape, *shape))]
+    return [aval_of_keys((*keys.shape, *shape), keys.dtype)]
 
 
 def _new_keys(xp, keys, shape, partitionable=True):
@@ -237,10 +239,29 @@ def _random_bits(xp, keys, bit_width, shape, partitionable=True):
 def_shape_and_impl(random_bits_p, _bits_shape, _random_bits)
 
 
+# The dtype of keys, by the mark of their generator and by its name.
+key_dtypes: dict = Registry(fry=KEY, threefry2x32=KEY)
+
+
+def mark_of_dtype(dtype):
+    """Return the mark of the generator that keys of a dtype are of: ``"fry"``."""
+    return np.dtype(dtype).names[0]
+
+
+def generator_names():
+    """Return the name of each generator, by the dtype of its keys."""
+    return {dtype: name for name, dtype in key_dtypes.items()}
+
+
+def words_in(dtype):
+    """Return how many words a key of a dtype has."""
+    return dtype.itemsize // 4
+
+
 def _seed_shape(seeds, impl):
     if dtype_kind(seeds.dtype) not in "iu":
         raise TypeError(f"PRNG key seed must be an integer; got {seeds}.")
-    return [aval_of_keys(seeds.shape)]
+    return [aval_of_keys(seeds.shape, key_dtypes[impl])]
 
 
 def _seeded(xp, seeds, impl):
@@ -251,9 +272,8 @@ def _seeded(xp, seeds, impl):
 
 def _fold_in_shape(keys, data):
     check_keys("random_fold_in", keys)
-    return [
-        aval_of_keys(broadcast_shapes_same_rank("fold_in", [keys.shape, data.shape]))
-    ]
+    shape = broadcast_shapes_same_rank("fold_in", [keys.shape, data.shape])
+    return [aval_of_keys(shape, keys.dtype)]
 
 
 def _folded(xp, keys, data):
@@ -266,17 +286,31 @@ def_shape_and_impl(random_fold_in_p, _fold_in_shape, _folded)
 
 
 def _wrap_shape(words, impl):
-    if words.dtype != np.uint32 or words.shape[-1:] != (2,):
+    dtype = key_dtypes[impl]
+    if words.dtype != np.uint32 or words.shape[-1:] != (words_in(dtype),):
         raise TypeError(
-            "invalid PRNG key data: expected key_data.shape to end with (2,) and its "
-            f"dtype to be uint32; got shape={words.shape}, dtype={words.dtype}"
+            "invalid PRNG key data: expected key_data.shape to end with "
+            f"({words_in(dtype)},) and its dtype to be uint32; got "
+            f"shape={words.shape}, dtype={words.dtype}"
         )
-    return [aval_of_keys(words.shape[:-1])]
+    return [aval_of_keys(words.shape[:-1], dtype)]
+
+
+def wrapped(words, dtype):
+    """Return a buffer of keys, made of a buffer of their words."""
+    keys = np.empty(words.shape[:-1], dtype)
+    keys[mark_of_dtype(dtype)] = words
+    return keys
+
+
+def unwrapped(keys):
+    """Return the words of a buffer of keys."""
+    return keys[mark_of_dtype(keys.dtype)]
 
 
 def _unwrap_shape(keys):
     check_keys("random_unwrap", keys)
-    return [ShapedArray((*keys.shape, 2), np.uint32)]
+    return [ShapedArray((*keys.shape, words_in(keys.dtype)), np.uint32)]
 
 
 def _clone_shape(keys):
@@ -285,30 +319,60 @@ def _clone_shape(keys):
 
 
 def_shape_and_impl(
-    random_wrap_p, _wrap_shape, lambda xp, x, impl: keys_of(x[..., 0], x[..., 1])
+    random_wrap_p, _wrap_shape, lambda xp, x, impl: wrapped(x, key_dtypes[impl])
 )
-def_shape_and_impl(random_unwrap_p, _unwrap_shape, lambda xp, keys: keys["fry"])
+def_shape_and_impl(random_unwrap_p, _unwrap_shape, lambda xp, keys: unwrapped(keys))
 def_shape_and_impl(random_clone_p, _clone_shape, lambda xp, keys: keys)
 
 
 # Keys as users make them, and what samplers ask of their arguments.
 
-IMPLEMENTATIONS = "threefry2x32", "fry"
-RAW_KEY_MESSAGES = "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"
+OTHER_GENERATORS = "philox2x32", "philox4x32", "threefry4x32"
 
 
-def check_implementation(impl):
-    """Raise unless a user has asked for the one generator that there is."""
-    if impl is None or str(impl) in IMPLEMENTATIONS or impl == KEY:
-        return
-    if impl in RAW_KEY_MESSAGES:
+def key_dtype_of(impl):
+    """Return the dtype of the keys of a generator.
+
+    Args:
+      impl: its name or mark, an object that is written so, the dtype, or None for the
+        one that the switch ``jax_default_prng_impl`` names.
+
+    Raises:
+      NotImplementedError: if only JAX has it.
+      ValueError: if there is none.
+    """
+    if impl is None:
+        impl = config.jax_default_prng_impl
+    known = [dtype for dtype in key_dtypes.values() if impl == dtype]
+    if known or str(impl) in key_dtypes:
+        return known[0] if known else key_dtypes[str(impl)]
+    names = ", ".join(map(repr, generator_names().values()))
+    if impl in OTHER_GENERATORS:
         raise NotImplementedError(
-            f"The generator {impl!r} is not here: its bits come from the compiler of "
-            "JAX or a cipher of its own. minijax.random has 'threefry2x32'."
+            f"The generator {impl!r} is not here: its bits come from a cipher of its "
+            f"own. minijax.random has {names}."
         )
     raise ValueError(
-        f'unrecognized PRNG implementation "{impl}". Did you mean "threefry2x32"?'
+        f'unrecognized PRNG implementation "{impl}". Did you mean one of {names}?'
     )
+
+
+def _generator_name(name):
+    if name in OTHER_GENERATORS:
+        key_dtype_of(name)  # which says that it is not here
+    return name
+
+
+_default_impl = "jax_default_prng_impl"
+
+
+_initial_impl = os.environ.get(_default_impl.upper(), "threefry2x32")
+
+
+config.define(_default_impl, _initial_impl, _generator_name)
+
+
+trace_context_switches.append(_default_impl)
 
 
 def check_one_key(name, key):
@@ -324,30 +388,32 @@ def check_one_key(name, key):
 
 def as_keys(keys):
     """Return an array of keys; and whether it was given as an array of words."""
-    if isinstance(keys, Array) and keys.aval.dtype == KEY:
+    if isinstance(keys, Array) and keys.aval.dtype.type is prng_key:
         return keys, False
     if not hasattr(keys, "dtype") or not hasattr(keys, "shape"):
         raise TypeError(
             "invalid PRNG key data: expected key_data to have ndim, shape, and dtype "
             f"attributes. Got {keys}"
         )
-    return random_wrap_p.bind(asarray(keys), impl="fry"), True
+    impl = mark_of_dtype(key_dtype_of(None))
+    return random_wrap_p.bind(asarray(keys), impl=impl), True
 
 
 def _key_data(keys):
     return random_unwrap_p.bind(keys)
 
 
-def _made(name, seed):
+def _made(name, seed, impl):
     aval = typeof(seed) if not isinstance(seed, int) else None
-    if aval is not None and aval.dtype == KEY:
+    if aval is not None and aval.dtype.type is prng_key:
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if aval is not None and aval.ndim:
         raise TypeError(
             f"{name} accepts a scalar seed, but was given an array of shape "
             f"{aval.shape} != (). Use minijax.vmap for batching"
         )
-    return random_seed_impl(asarray(np.int64(seed)) if aval is None else seed)
+    seed = asarray(np.int64(seed)) if aval is None else seed
+    return random_seed_impl(seed, mark_of_dtype(key_dtype_of(impl)))
 
 
 def sample_dtype(name, dtype, default, kind, words):
@@ -386,10 +452,10 @@ def _like(keys, raw):
     return _key_data(keys) if raw else keys
 
 
-@partial(jit, inline=True)
-def random_seed_impl(seed):
+@partial(jit, inline=True, static_argnums=1)
+def random_seed_impl(seed, impl="fry"):
     """Return the key of a seed."""
-    return random_seed_p.bind(seed, impl="fry")
+    return random_seed_p.bind(seed, impl=impl)
 
 
 @partial(jit, inline=True)
@@ -423,7 +489,8 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
 
     Args:
       seed: an integer; equal seeds make equal keys.
-      impl, dtype: the name of the generator, or its dtype: ``"threefry2x32"``.
+      impl, dtype: the name of the generator, or its dtype: ``"threefry2x32"``,
+        ``"rbg"``, ``"unsafe_rbg"``.
 
     Raises:
       TypeError: if the seed is not one integer.
@@ -433,8 +500,7 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
     """
     if impl is not None and dtype is not None:
         raise ValueError("Cannot specify both `impl` and `dtype` arguments to key")
-    check_implementation(dtype if impl is None else impl)
-    return _made("key", seed)
+    return _made("key", seed, dtype if impl is None else impl)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -471,8 +537,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
 
     Reference: ``jax.random.PRNGKey``.
     """
-    check_implementation(impl)
-    key = _made("PRNGKey", seed)
+    key = _made("PRNGKey", seed, impl)
     return key if config.jax_enable_custom_prng else _key_data(key)
 
 
@@ -486,7 +551,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """Return the words of keys: uint32, with one axis more, of size 2.
+    """Return the words of keys: uint32, with one axis more, of size 2 or 4.
 
     Reference: ``jax.random.key_data``.
     """
@@ -502,8 +567,8 @@ def wrap_key_data(
     """
     if impl is not None and dtype is not None:
         raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
-    check_implementation(dtype if impl is None else impl)
-    return random_wrap_p.bind(asarray(key_bits_array), impl="fry")
+    mark = mark_of_dtype(key_dtype_of(dtype if impl is None else impl))
+    return random_wrap_p.bind(asarray(key_bits_array), impl=mark)
 
 
 def key_impl(keys: ArrayLike) -> str:
@@ -511,8 +576,7 @@ def key_impl(keys: ArrayLike) -> str:
 
     Reference: ``jax.random.key_impl``.
     """
-    as_keys(keys)
-    return "threefry2x32"
+    return generator_names()[typeof(as_keys(keys)[0]).dtype]
 
 
 # The columns of the primitives of keys: derivatives, batches, kernels.
@@ -522,12 +586,13 @@ carriers[KEY] = np.dtype(np.uint64)
 
 
 def key_word_views(keys):
-    """Return the views of the first and of the second words of keys."""
+    """Return a view for each word of keys: the first ones, the second ones."""
     if not isinstance(keys.source, Buffer):
         raise UnsupportedKernel("a key that is part of the text")
-    strides = [2 * stride for stride in keys.strides]
+    count = words_in(keys.dtype)
+    strides = [count * stride for stride in keys.strides]
     words = keys._replace(dtype=KEY_WORD, strides=tuple(strides))
-    return [words._replace(offset=2 * keys.offset + n) for n in (0, 1)]
+    return [words._replace(offset=count * keys.offset + n) for n in range(count)]
 
 
 def enciphering(k, lowering, keys, size):
@@ -583,12 +648,13 @@ def lower_bits(lowering, eqn, keys):
     return [out]
 
 
-def _key_of(number):
-    words = lax.full((2,), number, np.uint32)
-    return random_wrap_p.bind(words, impl="fry")
+def constant_key(dtype, number):
+    """Return a key whose words are all one number."""
+    words = lax.full((words_in(dtype),), number, np.uint32)
+    return random_wrap_p.bind(words, impl=mark_of_dtype(dtype))
 
 
-constant_makers[KEY] = _key_of
+constant_makers[KEY] = partial(constant_key, KEY)
 
 
 def join_words(k, first, second, dtype):
@@ -643,23 +709,25 @@ def lower_seed(lowering, eqn, seeds):
 
 def lower_unwrap(lowering, eqn, keys):
     """Return the view of keys as words: one axis more."""
-    first, _ = key_word_views(keys)
-    return [first.replace((*keys.shape, 2), (*first.strides, 1))]
+    first, *others = key_word_views(keys)
+    return [first.replace((*keys.shape, 1 + len(others)), (*first.strides, 1))]
 
 
 def lower_wrap(lowering, eqn, words):
-    """Return the view of words as keys, if pairs of them lie side by side."""
-    if not _in_pairs(words):
+    """Return the view of words as keys, if those of a key lie side by side."""
+    if not _side_by_side(words):
         words = lowering.copy(words)
-    strides = tuple(stride // 2 for stride in words.strides[:-1])
-    shape, offset = words.shape[:-1], words.offset // 2
-    return [words._replace(dtype=KEY, shape=shape, strides=strides, offset=offset)]
+    [var], count = eqn.outvars, words.shape[-1]
+    strides = tuple(stride // count for stride in words.strides[:-1])
+    taken = {"dtype": var.aval.dtype, "shape": var.aval.shape, "strides": strides}
+    offset = words.offset // count
+    return [words._replace(offset=offset, **taken)]
 
 
-def _in_pairs(words):
+def _side_by_side(words):
     *outer, last = words.strides
-    even = not any(place % 2 for place in (words.offset, *outer))
-    return isinstance(words.source, Buffer) and last == 1 and even
+    whole = not any(place % words.shape[-1] for place in (words.offset, *outer))
+    return isinstance(words.source, Buffer) and last == 1 and whole
 
 
 PRIMITIVES = (
@@ -673,19 +741,14 @@ transpose_rules.reasons.update(
 )
 
 
-def _in_front(primitive):
-    """Return the vmap rule of a primitive that keeps the axes of its operand first."""
-
-    def rule(axis, args, dims, **params):
-        check_unbatched_shapes(primitive, args, dims, **params)
-        x = move_one_axis(args[0], dims[0], 0)
-        return primitive.bind_all(x, **params), [0]
-
-    return rule
+def _wrap_batch(axis, args, dims, **params):
+    check_unbatched_shapes(random_wrap_p, args, dims, **params)
+    words = move_one_axis(args[0], dims[0], 0)  # the words of a key are its last axis
+    return random_wrap_p.bind_all(words, **params), [0]
 
 
-vmap_rules.update({p: vectorized_rule(p) for p in (random_seed_p, random_fold_in_p)})
-vmap_rules.update({p: _in_front(p) for p in PRIMITIVES if p not in vmap_rules})
+vmap_rules.update({p: vectorized_rule(p) for p in PRIMITIVES if p is not random_wrap_p})
+vmap_rules[random_wrap_p] = _wrap_batch
 kernel_rules.update({
     random_seed_p: lower_seed, random_wrap_p: lower_wrap, random_unwrap_p: lower_unwrap,
     random_split_p: lower_split, random_fold_in_p: lower_fold_in,
