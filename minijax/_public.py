@@ -177,7 +177,7 @@ NAMES: dict[str, dict[str, str]] = {
             canonicalize_axis canonicalize_int_tuple check_kind check_rank
             dim_size_along operator_index
         """,
-        "minijax.arrays.out_sharding": "place_result with_out_sharding",
+        "minijax.arrays.out_sharding": "PLACED_CODE place_result with_out_sharding",
         "minijax.lax.reductions": "check_arraylike is_arraylike",
         "minijax.numpy.operators": "concrete_numpy",
         "minijax.numpy.shapes": "as_arraylike canonicalize_shape",

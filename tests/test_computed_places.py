@@ -97,7 +97,7 @@ ENTER = {how: primitive(f"enter_{how}", enter(how), enter_rule(how)) for how in 
 
 @pytest.mark.parametrize("backend", HERE)
 def test_rows_are_taken(backend):
-    f = jit(lambda x, n: TAKE.bind_all(x + 1, 1 * n) * 2, backend=backend)
+    f = jit(lambda x, n: TAKE.bind(x + 1, 1 * n) * 2, backend=backend)
     wanted = take(TABLE + 1, PLACES) * 2
     np.testing.assert_array_equal(f(TABLE, PLACES), wanted)
     assert np.isnan(wanted).any()
@@ -107,8 +107,8 @@ def test_rows_are_taken(backend):
 @pytest.mark.parametrize("backend", HERE)
 def test_rows_enter(backend, how):
     def f(x, n, rows):
-        new = ENTER[how].bind_all(x * 3, n, rows - 1)
-        return new, new.sum(0), ENTER[how].bind_all(new, n + 1, rows)
+        new = ENTER[how].bind(x * 3, n, rows - 1)
+        return new, new.sum(0), ENTER[how].bind(new, n + 1, rows)
 
     wanted = enter(how)(TABLE * 3, PLACES, ROWS - 1)
     again = enter(how)(wanted, PLACES + 1, ROWS)

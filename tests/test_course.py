@@ -177,7 +177,7 @@ def test_a_reader_goes_on_with_ours(tmp_path, monkeypatch, capsys):
     mine = tmp_path / "mine"
     assert command.main(["start", str(mine)]) == 0
     assert command.main(["check"]) == 1
-    assert "Next to write: tracer_methods" in capsys.readouterr().out
+    assert "Next to write: Primitive" in capsys.readouterr().out
     core = mine / PACKAGE / "core.py"
     text = core.read_text()
     stub = r"raise NotImpl[^)]*Primitive.__init__[^)]*\)"
@@ -188,7 +188,7 @@ def test_a_reader_goes_on_with_ours(tmp_path, monkeypatch, capsys):
     assert "Chapter 2" in capsys.readouterr().out
     assert "self.name = name" in core.read_text() and TO_WRITE not in core.read_text()
     assert (mine / PACKAGE / "arrays" / "array.py").read_text().count(TO_WRITE) >= 5
-    assert command.main(["show", "Primitive.bind"]) == 0
+    assert command.main(["show", "Primitive.bind_all"]) == 0
     assert "check_leaked_tracers(self, args)" in capsys.readouterr().out
     with pytest.raises(BookError, match="`next` goes on"):
         command.main(["check", "3"])

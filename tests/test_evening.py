@@ -12,6 +12,7 @@ DEPTH = "passes elementary_functions vectorization matmul dispatch threads sorti
 DEPTH += " windows prng distributions spmd collectives distributed"
 deep = tuple(f"minijax.{name}." for name in DEPTH.split())
 deep += ("minijax.numpy.sorting", "minijax.numpy.ufunc_objects", "minijax.numpy.fft.")
+deep += ("minijax.random.",)
 _public.REGISTERS[:] = [name for name in _public.REGISTERS if not name.startswith(deep)]
 import minijax
 import minijax.numpy as jnp

@@ -13,7 +13,7 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
 #   asked_arrays (7dcef570).
 # Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
-# Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (e130753d).
+# Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (92b4462a).
 
 import contextlib
 import functools
@@ -31,6 +31,7 @@ import minijax
 from minijax import errors
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import _on_or_off, config
+from minijax.arrays.out_sharding import PLACED_CODE
 from minijax.core import Array, Tracer, scope_listeners
 from minijax.diagnostics.source_info import (
     UserLine,
@@ -252,7 +253,7 @@ OF_ARRAYS = {
 
 
 # The code of functions that stand between a function of arrays and its caller.
-eager_frames: set = set()
+eager_frames: set = {PLACED_CODE}
 
 
 def is_array_api_frame(frame):

@@ -10,6 +10,7 @@ from minijax.arrays.numerics import check_kind as check_kind
 from minijax.arrays.numerics import check_rank as check_rank
 from minijax.arrays.numerics import dim_size_along as dim_size_along
 from minijax.arrays.numerics import operator_index as operator_index
+from minijax.arrays.out_sharding import PLACED_CODE as PLACED_CODE
 from minijax.arrays.out_sharding import place_result as place_result
 from minijax.arrays.out_sharding import with_out_sharding as with_out_sharding
 from minijax.lax.reductions import check_arraylike as check_arraylike

@@ -24,7 +24,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import def_shape_and_impl, typeof
-from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.dtypes import canonicalize_dtype, dtype_kind
 from minijax.arrays.numerics import (
     INEXACT_KINDS,
     all_weak,
@@ -196,7 +196,7 @@ def triangular_solve(
     single = typeof(b).ndim == typeof(a).ndim - 1
     b = lax.expand_dims(b, (-1 if left_side else -2,)) if single else b
     how = {"lower": lower, "transpose_a": transpose_a, "unit_diagonal": unit_diagonal}
-    how["conjugate_a"] = conjugate_a and typeof(a).dtype.kind == "c"
+    how["conjugate_a"] = conjugate_a and dtype_kind(typeof(a).dtype) == "c"
     x = triangular_solve_p.bind(a, b, left_side=left_side, **how)
     return lax.squeeze(x, (x.ndim - (1 if left_side else 2),)) if single else x
 
