@@ -29,7 +29,7 @@ ABSENT = {
     "eqn": "effects",
     "var": "pretty_print",
     "literal": "hash pretty_print",
-    "primitive": """abstract_eval bind_with_trace def_abstract_eval def_impl impl
+    "primitive": """bind_with_trace
         def_bind_with_trace def_effectful_abstract_eval def_effectful_abstract_eval2
         is_effectful""",  # rows
     "vjp": """args_res fun in_tree jaxpr opaque_residuals out_tree with_refs""",

@@ -15,6 +15,7 @@ from tests.public_names import found_in
 # JAX keeps these primitives elsewhere, and prints them all the same.
 ELSEWHERE = {("minijax.lax", "add_any_p"), ("minijax.lax", "reduce_scatter_p")}
 OWN = {("minijax.experimental", "autojit")}  # chapter 41: no name of JAX's
+OWN.add(("minijax.extend.core", "RuleView"))  # a class that others derive from
 # What JAX's libraries import of `jax._src`, in modules that JAX does not have.
 EXTEND = [f"minijax.extend.{x}" for x in "arguments dtypes promotion rules".split()]
 EXTEND.append("minijax.as_jax")  # chapter 42: programs that say jax
