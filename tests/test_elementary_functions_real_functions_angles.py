@@ -35,10 +35,10 @@ def test_what_is_left():
 def test_six_words_are_enough_for_32_bits():
     x = angles()
     x = x[x < float(np.finfo(np.float32).max)].astype(np.float32).astype(np.float64)
-    for place in (0, 1):
-        few = compiled(lambda k, node: payne_hanek(k, node, 6)[place], x)
-        all_words = compiled(lambda k, node: payne_hanek(k, node, 20)[place], x)
-        np.testing.assert_array_equal(few, all_words)
+    few, many = (
+        compiled(lambda k, node, n=n: payne_hanek(k, node, n)[0], x) for n in (6, 20)
+    )
+    np.testing.assert_array_equal(few, many)
 
 
 def test_infinity_has_no_angle():

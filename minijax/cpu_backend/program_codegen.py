@@ -46,7 +46,7 @@ from minijax.llvm.instructions import (
     llvm_memory_type,
     pointer_type,
 )
-from minijax.llvm.targets import TargetLibrary
+from minijax.llvm.targets import TargetLibrary, refusal
 from minijax.memory.aliasing import BufferLocation, may_take
 from minijax.memory.allocator import as_aligned, donated_buffer, pooled_empty
 from minijax.memory.buffer_assignment import (
@@ -969,8 +969,10 @@ class Executable:
         self.parts = text.parts
         self.library = TargetLibrary(self.text, self.target)
         self.address = self.library.engine.get_function_address("program")
-        self.function, self.context = PROGRAM_SIGNATURE(self.address), context_of(self)
-        self.entry = callable_elsewhere(self)
+        foreign = refusal(self.target)
+        self.function = foreign or PROGRAM_SIGNATURE(self.address)
+        self.context = context_of(self)
+        self.entry = None if foreign else callable_elsewhere(self)
 
     def entry_at(self, places):
         """Return the `EntryPoint` for arguments at some placements, or None."""
