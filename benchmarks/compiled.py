@@ -31,6 +31,7 @@ from side_by_side import (
 
 # isort: split
 import array_rows  # after the settings of side_by_side, which NumPy reads
+import behind_rows
 import compile_rows
 import family_rows
 import fourier_rows
@@ -42,7 +43,7 @@ import thin_rows
 from rows import LATER, ROWS
 
 FAMILIES = array_rows, loop_rows, matrix_rows, network_rows, compile_rows, thin_rows
-FAMILIES += family_rows, fourier_rows
+FAMILIES += family_rows, fourier_rows, behind_rows
 
 
 def contestants(name, row, packages, compilers):

@@ -23,9 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from minijax.llvm.targets import forced_target, host_target
 from tests import control_sources, edge_programs, exact_programs, machine_programs
 from tests.commands import options_of
+from tests.processors import runnable_kinds
 
 BLOCK, PATIENCE = 20, 900  # programs, seconds
 ROUNDS, SECONDS_TO_SHRINK = 60, 240
@@ -202,11 +202,7 @@ def families():
 
 def kinds():
     """Return the names of processors whose code runs on this one."""
-    names = ["", "plain", "avx2", "avx512"]
-    if not host_target().triple.startswith(("x86_64", "amd64")):
-        names = ["", "plain"]
-    width = host_target().vector_bytes
-    return [n for n in names if not n or forced_target(n).vector_bytes <= width]
+    return ["", *runnable_kinds()]
 
 
 # Making a case smaller.

@@ -104,7 +104,7 @@ def test_what_a_kernel_does_twice_is_written_once():
         return CPUProgram(make_jaxpr(g)(np.ones(100, "float32"))).text.count("\n")
 
     few, some, more = map(f, (4, 8, 12))
-    assert more - some <= 1.2 * (some - few)
+    assert more - some <= 1.5 * (some - few)
 
 
 def test_the_shortest_kernels_are_copied_within_a_budget():

@@ -26,16 +26,25 @@ def test_what_is_left():
     with mp.workprec(1400):
         wanted = [exact(number) for number in x]
     for run in (compiled, interpreted):
-        found = run(lambda k, node: payne_hanek(k, node)[0], x)
+        found = run(lambda k, node: payne_hanek(k, node, 20)[0], x)
         assert ulps(found, [left for left, _ in wanted]).max() < 1.7
-        turns = run(lambda k, node: payne_hanek(k, node)[1], x)
+        turns = run(lambda k, node: payne_hanek(k, node, 20)[1], x)
         np.testing.assert_array_equal(turns % 4, [count for _, count in wanted])
+
+
+def test_six_words_are_enough_for_32_bits():
+    x = angles()
+    x = x[x < float(np.finfo(np.float32).max)].astype(np.float32).astype(np.float64)
+    few, many = (
+        compiled(lambda k, node, n=n: payne_hanek(k, node, n)[0], x) for n in (6, 20)
+    )
+    np.testing.assert_array_equal(few, many)
 
 
 def test_infinity_has_no_angle():
     x = np.array([np.inf, np.nan])
     for run in (compiled, interpreted):
-        assert np.isnan(run(lambda k, node: payne_hanek(k, node)[0], x)).all()
+        assert np.isnan(run(lambda k, node: payne_hanek(k, node, 20)[0], x)).all()
 
 
 def test_words_are_those_of_two_over_pi():

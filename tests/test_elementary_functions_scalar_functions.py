@@ -1,8 +1,11 @@
 """Functions of scalars: how they are written, and how kernels take them in."""
 
+import mpmath
 import numpy as np
 import pytest
 
+import minijax.numpy as jnp
+from minijax import jit
 from minijax.elementary_functions.exponentials import (
     FLOAT_FORMATS,
     cody_waite,
@@ -17,6 +20,7 @@ from minijax.elementary_functions.scalar_functions import (
     emit_polynomial_tail,
     emit_upper_clamp,
     inline_function,
+    slow_paths,
 )
 from minijax.kernels.builder import NodeBuilder
 from minijax.kernels.loop_nests import Node
@@ -141,3 +145,30 @@ def test_multiples_are_taken_off_part_by_part(run):
     x, parts = np.array([710.0]), (3.0, 0.125)
     found = run(lambda k, a: cody_waite(k, a, k.number(200, a), parts), x)
     assert found[0] == 710 - 200 * 3.125
+
+
+def doubly_rare(k, x):
+    """Write 1, above 10 twice x, above 100 three times x."""
+
+    def large():
+        return k.rarely(k.gt(x, 100), lambda: k.mul(x, 3), k.mul(x, 2))
+
+    return k.rarely(k.gt(x, 10), large, k.number(1, x))
+
+
+@RUNS
+def test_what_is_rare_may_have_numbers_that_are_rarer(run):
+    found = build_function("doubly", doubly_rare, [F32])
+    assert [path.result.op for path in slow_paths(found.rare)] == ["mul", "mul"]
+    x = np.array([3, 11, 101, 10, 100, -1, np.nan], F32)
+    np.testing.assert_array_equal(run(doubly_rare, x), [1, 22, 303, 1, 200, 1, 1])
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 33])
+@pytest.mark.parametrize("most", [1e2, 2.0**31, 1e38])
+def test_sines_of_vectors_with_rare_numbers_in_some_places(size, most):
+    x = np.linspace(-1, 1, size, dtype=F32) ** 3 * F32.type(most)
+    x[::3] = 0.5
+    found = np.asarray(jit(jnp.sin)(x))
+    exact = [float(mpmath.sin(mpmath.mpf(float(each)))) for each in x]
+    np.testing.assert_allclose(found, exact, rtol=3e-7, atol=1e-12)

@@ -16,13 +16,10 @@ from minijax.kernels.ir import Affine, Parameter, Store, scalar_ops
 from minijax.kernels.loop_nests import Kernel, load_node, op_node
 from tests import function_cases as cases
 from tests.commands import some
-from tests.vector_cases import forced_target, host_target, vector_library
+from tests.processors import runnable_kinds
+from tests.vector_cases import forced_target, vector_library
 
-KINDS = [
-    kind
-    for kind in ("plain", "avx2", "avx512")
-    if forced_target(kind).vector_bytes <= host_target().vector_bytes
-]
+KINDS = runnable_kinds()
 DTYPES = ["float32", "float64", "float16", "bfloat16"]
 ROOM = {"float16": (11, -14), "bfloat16": (8, -126), "float32": (24, -126)}
 ROOM["float64"] = (53, -1022)

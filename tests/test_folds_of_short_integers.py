@@ -5,21 +5,11 @@ import pytest
 
 import minijax
 from minijax import numpy as jnp
-from minijax.llvm.targets import FORCED_TARGETS, TARGETS, host_target
+from tests.processors import runnable_kinds
 
 SHORT = ["int8", "uint8", "int16", "uint16"]
 SHAPES = [(1, 1), (3, 5), (7, 33), (16, 16), (17, 31), (64, 65), (5, 1000), (1000, 5)]
 SHAPES += [(129, 127), (300, 257), (3, 17, 40), (40, 3, 33), (9, 130, 2)]
-
-
-def kinds_here():
-    """The kinds of targets that this processor can run."""
-    target = host_target()
-    wide = target.vector_bytes if target.triple.startswith("x86") else 0
-    fits = [
-        k for k in FORCED_TARGETS if k == "plain" or TARGETS[k].vector_bytes <= wide
-    ]
-    return ["", *fits]
 
 
 def numbers(dtype, shape):
@@ -39,7 +29,7 @@ def axes_of(shape):
     return [*every, *pairs, None]
 
 
-@pytest.mark.parametrize("kind", kinds_here())
+@pytest.mark.parametrize("kind", ["", *runnable_kinds()])
 @pytest.mark.parametrize("dtype", SHORT)
 def test_largest_and_least(dtype, kind):
     with minijax.config.override("minijax_cpu", kind):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import minijax.numpy as jnp
 from minijax import jit
 from minijax.arrays.dtypes import config
 from minijax.jitting.compilation import backends
@@ -182,3 +183,17 @@ def halves():
     library = TargetLibrary(HALVES, host_target())
     library.function("halves", 2)(x.ctypes.data, y.ctypes.data)
     print(*y)
+
+
+def test_code_for_wider_vectors_is_refused_when_it_is_called(monkeypatch):
+    """It would end the process by an illegal instruction."""
+    if not host_target().triple.startswith("x86_64"):
+        pytest.skip("There is one kind of vectors here.")
+    plain = forced_target("plain")
+    monkeypatch.setattr("minijax.llvm.targets.host_target", lambda: plain)
+    with config.override("minijax_cpu", "avx2"):
+        for backend in ("cpu", "vectors"):
+            text = jit(lambda x: x + 1, backend=backend).lower(jnp.ones(9))
+            assert "<8 x float>" in text.compile().as_text("llvm")
+            with pytest.raises(RuntimeError, match="vectors of 32 bytes.*MINIJAX_CPU"):
+                jit(lambda x: x + 1, backend=backend)(jnp.ones(9))

@@ -9,6 +9,7 @@ from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax.kernels.lowering import Evaluate, Launch, lower
 from minijax.matmul.lowering import Matmul
 from tests.kernel_cases import alike
+from tests.processors import runnable_kinds
 
 KINDS = [
     "bool", "int8", "uint8", "int32", "uint32", "int64", "float16", "bfloat16",
@@ -85,7 +86,7 @@ def test_thin_products_of_enough_numbers_are_kernels(m, k, n, dtype, found):
         assert alike(jit(jnp.matmul, backend=backend)(x, y), jnp.matmul(x, y))
 
 
-@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+@pytest.mark.parametrize("kind", runnable_kinds())
 @pytest.mark.parametrize("n", [3, 10, 15, 16])
 @pytest.mark.parametrize("m, k", [(64, 64), (129, 32), (33, 127), (41, 129), (7, 600)])
 def test_narrow_kernels(m, k, n, kind):

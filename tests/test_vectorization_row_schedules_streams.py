@@ -23,6 +23,7 @@ from minijax.vectorization.row_schedules import (
 from minijax.vectorization.schedules import schedule_nest
 from minijax.vectorization.vector_functions import walk_nest
 from tests import annotations
+from tests.processors import runnable_kinds
 
 KINDS = ["plain", "avx2", "avx512"]
 
@@ -83,7 +84,7 @@ def strips_of_streams(steps):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", runnable_kinds())
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_strips_are_what_whole_rows_are(sizes, kind):
     a, b = operands(sizes)

@@ -17,6 +17,7 @@ from minijax.vectorization.row_schedules import STRIP_LENGTH, strip_mine
 from minijax.vectorization.schedules import SCHEDULE_PASSES, schedule_nest
 from minijax.vectorization.vector_functions import walk_nest
 from tests import annotations
+from tests.processors import runnable_kinds
 
 
 def layer(x, w, b):
@@ -51,7 +52,7 @@ def strips_in(steps):
 SIZES = [(129, 1, 20), (191, 2, 33), (192, 3, 64), (193, 4, 65), (300, 17, 40)]
 
 
-@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+@pytest.mark.parametrize("kind", runnable_kinds())
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_strips_are_what_whole_sweeps_are(sizes, kind):
     x, w, b = operands(*sizes)

@@ -13,6 +13,7 @@ from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import TARGETS, scheduler
 from tests.commands import some
+from tests.processors import runnable_kinds
 
 
 def shortest(a, b):
@@ -83,7 +84,7 @@ def padded_rows(x):
 SHORT_ROWS = [logsumexp, normalised, extremes, padded_rows]
 
 
-@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+@pytest.mark.parametrize("kind", runnable_kinds())
 @pytest.mark.parametrize("columns", [3, 8, 15, 17, 33, 50, 64, 65])
 def test_short_rows_side_by_side_are_rows(columns, kind):
     rng = np.random.default_rng(columns)

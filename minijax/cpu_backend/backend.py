@@ -2,6 +2,9 @@
 
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/21_machine_rest.md: CarryLayout.staying, carry_layout,
+#   emit_carry_begin (5e10c2c6).
+# Amended in chapters/21_machine_rest.md: CPUProgram.__init__ (76864e4d).
 
 from itertools import repeat
 from typing import NamedTuple
@@ -14,9 +17,11 @@ from minijax.cpu_backend.program_codegen import (
     ProgramEmitter,
     ScanStep,
     buffer_argument,
+    carries_of,
     data_pointer,
     emit_program_steps,
     input_buffers,
+    may_overwrite_or_stay,
     output_buffers,
     pointer_table,
     step_passes,
@@ -84,18 +89,18 @@ class CarryLayout(NamedTuple):
 
     large: list
     small: list
+    staying: tuple = ()  # those that stay in the memory of their results
 
 
 def carry_layout(f, body, step):
     """Return the `CarryLayout` of a loop; a state is small if there is room for two."""
     rows = zip(body.inputs, body.outputs, step.init, step.results)
     states = [CarryBuffers(*row) for row in rows]
-    sizes = [nbytes(state.now) for state in states]
-    return CarryLayout(
-        *partition_list(
-            [n <= SMALL_LOCAL_BYTES and f.charge_stack(2 * n) for n in sizes], states
-        )
-    )
+    stay = [f.first_of.get(state.following) is state.now for state in states]
+    others, staying = partition_list(stay, states)
+    sizes = [nbytes(state.now) for state in others]
+    small = [n <= SMALL_LOCAL_BYTES and f.charge_stack(2 * n) for n in sizes]
+    return CarryLayout(*partition_list(small, others), staying)
 
 
 def copy_if_apart(f, to, source, buffer):
@@ -115,6 +120,9 @@ def emit_carry_begin(f, carry):
         f.addresses[state.now] = f.variable(state.now)
         f.addresses[state.following] = f.variable(state.following)
         f.copy(f.addresses[state.now], f.address(state.start), state.now)
+    for state in carry.staying:
+        to = f.addresses[state.now] = f.address(state.result)
+        copy_if_apart(f, to, f.address(state.start), state.now)
     ends = [buffer for state in carry.large for buffer in (state.start, state.result)]
     return [("i8*", f.address(buffer)) for buffer in ends]
 
@@ -194,7 +202,8 @@ class CPUProgram(Executable):
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()
         fused = fuse(unalias_outputs(lower(self.simplified, cpu_rules)))
         self.lowered = step_passes.value(fused)
-        self.plan = plan_memory(self.lowered, donated)
+        memory = may_overwrite_or_stay, carries_of
+        self.plan = plan_memory(self.lowered, donated, *memory)
         self.load(ProgramEmitter(self.plan, self.target))
 
     def __call__(self, *args):

@@ -398,11 +398,16 @@ RIGHT_ANGLE = {
 }
 
 
-def window(k, start):
-    """Write three words of the bits of `TWO_OVER_PI_WORDS`, from a certain one on."""
-    words = [k.constant(word, UINT64) for word in TWO_OVER_PI_WORDS]
+def window(k, start, count):
+    """Write three words of the bits of `TWO_OVER_PI_WORDS`, from a certain one on.
+
+    Args:
+      start: the node of the number of the first bit.
+      count: how many words there are to choose from.
+    """
+    words = [k.constant(word, UINT64) for word in TWO_OVER_PI_WORDS[:count]]
     place = k.shift_right(start, 6)
-    for step in (16, 8, 4, 2, 1):
+    for step in [step for step in (16, 8, 4, 2, 1) if step + 3 < count]:
         moved = k.ne(k.apply("and", place, step), 0)
         late = [k.select(moved, *pair) for pair in zip(words[step:], words)]
         words = [*late, *words[len(late) :]][: step + 3]
@@ -411,6 +416,13 @@ def window(k, start):
     tops = [k.shift_left(word, shift) for word in words[:3]]
     ends = [k.shift_right(k.shift_right(word, 1), rest) for word in words[1:]]
     return [k.apply("or", top, end) for top, end in zip(tops, ends)]
+
+
+# pi / 2 in parts of 22 bits, but the last: for whole numbers below 2**31.
+HALF_PI_FOR_FLOAT32 = (1.570796012878418, 3.139164164167596e-07, 6.223372171896613e-14)
+
+# The largest float32 is below 2**128; the window of its bits is in the first words.
+WORDS_FOR = {"float32": 6, "float64": len(TWO_OVER_PI_WORDS)}
 
 
 def upper_half(k, x, y):
@@ -427,16 +439,17 @@ def low_half(k, x):
     return k.apply("and", x, 2**32 - 1)
 
 
-def payne_hanek(k, x):
+def payne_hanek(k, x, count):
     """Write what is left of x without quarter turns, and bits that end with these.
 
     Args:
       x: a node, float64, for a number above 2**20.
+      count: how many words of 2 / pi such numbers need.
     """
     bits = k.bitcast(x, UINT64)
     digits = k.apply("or", k.apply("and", bits, 2**52 - 1), 2**52)
     start = k.sub(k.shift_right(bits, 52), 1013)
-    high, middle, low = window(k, start)
+    high, middle, low = window(k, start, count)
     second = k.mul(middle, digits)
     tail = k.add(second, upper_half(k, low, digits))
     carry = k.select(k.lt(tail, second), k.number(1, tail), 0)
@@ -465,13 +478,21 @@ def by_turns(k, x, write):
       write: a function that writes it, of the rest of x and of bits that end with the
         number of quarter turns.
     """
-    wide, form = np.dtype(np.float64), float_format(x)
+    name, integer = x.dtype.name, float_format(x).integer
 
     def huge():
-        r, turns = payne_hanek(k, k.convert(x, wide))
-        return write(k.convert(r, x.dtype), k.convert(turns, form.integer))
+        r, turns = payne_hanek(k, k.convert(x, FLOAT64), WORDS_FOR[name])
+        return write(k.convert(r, x.dtype), k.convert(turns, integer))
 
-    return k.rarely(k.gt(x, CODY_WAITE_LIMIT[x.dtype.name]), huge, write(*near(k, x)))
+    def large():
+        wide = k.convert(x, FLOAT64)
+        n, turns = emit_nearest_multiple(k, wide, TWO_OVER_PI)
+        r = cody_waite(k, wide, n, HALF_PI_FOR_FLOAT32)
+        usual = write(k.convert(r, x.dtype), k.convert(turns, integer))
+        return k.rarely(k.gt(x, 2.0**31), huge, usual)
+
+    slow = large if name == "float32" else huge
+    return k.rarely(k.gt(x, CODY_WAITE_LIMIT[name]), slow, write(*near(k, x)))
 
 
 def emit_sin(k, x):

@@ -9,6 +9,7 @@ a register, on every machine for which kernels are emitted.
 # edit the chapter, not this file.
 
 import dataclasses
+from itertools import chain
 from typing import NamedTuple
 
 from minijax.kernels.builder import NodeBuilder, with_args
@@ -33,11 +34,13 @@ class SlowPath(NamedTuple):
       condition: the node of a bool: whether a number is one of these.
       nodes: what is computed for them, behind the function's other nodes.
       result: the node of the function's value for them.
+      rarer: the `SlowPath` of those among them for which that is wrong, or None.
     """
 
     condition: Node
     nodes: tuple
     result: Node
+    rarer: "SlowPath | None" = None
 
 
 class ScalarFunction(NamedTuple):
@@ -74,12 +77,14 @@ class FunctionNodeBuilder(NodeBuilder):
 
         Args:
           condition: a node.
-          write: a function that writes the nodes of the other value, and returns it.
+          write: a function that writes the nodes of the other value, and returns it;
+            it may call `rarely` for those that are rarer still.
           usual: a node.
         """
         self.nodes, common = [], self.nodes
         result = write()
-        self.nodes, self.rare = common, SlowPath(condition, (*self.nodes,), result)
+        path = SlowPath(condition, (*self.nodes,), result, self.rare)
+        self.nodes, self.rare = common, path
         return usual
 
 
@@ -93,27 +98,35 @@ def build_function(label, body, dtypes):
     """
     k = FunctionNodeBuilder()
     args = [Node("argument", (), dtype, (), n) for n, dtype in enumerate(dtypes)]
-    result = body(k, *args)
-    goals = [result, k.rare.condition, k.rare.result] if k.rare else [result]
-    kept = backward_slice(goals)
+    result, rare = body(k, *args), None
+    paths = slow_paths(k.rare)
+    ends = [node for path in paths for node in (path.condition, path.result)]
+    kept = backward_slice([result, *ends])
 
     def only_kept(nodes):
         return tuple(node for node in nodes if node in kept)
 
-    rare = k.rare and k.rare._replace(nodes=only_kept(k.rare.nodes))
+    for path in reversed(paths):
+        rare = path._replace(nodes=only_kept(path.nodes), rarer=rare)
     return ScalarFunction(label, (*args,), only_kept(k.nodes), result, rare)
+
+
+def slow_paths(rare):
+    """Return a slow path and those for rarer and rarer numbers, as a list."""
+    return [rare, *slow_paths(rare.rarer)] if rare else []
 
 
 def inline_function(k, function, args):
     """Write the nodes of a function for given arguments; return that of its value."""
     new = dict(zip(function.args, args))
-    condition, nodes, other = function.rare or (None, (), None)
-    for node in (*function.nodes, *nodes):
+    paths = slow_paths(function.rare)
+    for node in chain(function.nodes, *[path.nodes for path in paths]):
         args = [new[arg] for arg in node.args]
         new[node] = k.write(with_args(node, args) if args else node)
-    if function.rare is None:
-        return new[function.result]
-    return k.select(new[condition], new[other], new[function.result])
+    value = new[function.result]
+    for path in paths:  # the rarer, the later, and so the last to be chosen
+        value = k.select(new[path.condition], new[path.result], value)
+    return value
 
 
 def expand_calls(kernel, find):

@@ -151,6 +151,26 @@ def forced_target(kind):
     return TARGETS["aarch64"]._replace(triple=triple)
 
 
+def refusal(target):
+    """Return a function that refuses to run code for wider vectors than ours, or None.
+
+    Such code may be made and looked at; the processor would end the process at the
+    first instruction that it does not know.
+    """
+    here = host_target()
+    if target.vector_bytes <= here.vector_bytes:
+        return None
+
+    def refuse(*args):
+        raise RuntimeError(
+            f"This code is for {target.cpu}, with vectors of {target.vector_bytes} "
+            f"bytes, and this processor has vectors of {here.vector_bytes}. Set "
+            "minijax_cpu (the variable MINIJAX_CPU) to '' for this processor."
+        )
+
+    return refuse
+
+
 def vector_bytes(triple, features):
     """Return the size of the widest vectors of a processor with some features."""
     if not triple.startswith(_X86):
@@ -249,6 +269,10 @@ class TargetLibrary(Library):
     def recipe(self, binding):
         """Return what the code depends on beside the text: the target, the passes."""
         return f"{self.target.key} {_PASSES}"
+
+    def function(self, name, arity):
+        """Return a function of the library that takes so many addresses."""
+        return refusal(self.target) or super().function(name, arity)
 
 
 # The function of a kernel for a target, with the schedule that higher floors hand in.

@@ -2,6 +2,7 @@
 
 # Made from chapters/20_memory_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/21_machine_rest.md: alias_launch_buffers (39a715d9).
 
 import math
 from typing import NamedTuple
@@ -18,13 +19,23 @@ def parameters_of_buffer(step, buffer):
     return [parameter for parameter, owner in pairs if owner is buffer]
 
 
+def stores_what_is_there(store):
+    """Return whether a store puts a number back to where it was loaded from."""
+    node, update = store.node, store.update
+    if node.op != "load" or node.args or node.detail.guards or update:
+        return False
+    return (node.detail.parameter, node.detail.place) == store[:2]
+
+
 def alias_launch_buffers(launch, pairs):
     """Return a `Launch` that finds operands where it puts results.
 
     Args:
-      launch: a `Launch`.
+      launch: a `Launch`; other steps stay as they are.
       pairs: pairs of buffers, of an operand and of the result that takes its place.
     """
+    if not hasattr(launch, "kernel"):
+        return launch
     kernel, new = launch.kernel, {}
     firsts = [[parameters_of_buffer(launch, x)[0] for x in pair] for pair in pairs]
     parameters = dict(firsts)
@@ -35,9 +46,11 @@ def alias_launch_buffers(launch, pairs):
         args = tuple([new[arg] for arg in node.args])
         new[node] = Node(node.op, args, node.dtype, node.level, detail)
     stores = [store.with_nodes(new) for store in kernel.stores]
+    stores = [store for store in stores if not stores_what_is_there(store)]
     pairs = zip(kernel.parameters, launch.buffers)
     kept, buffers = zip(*[pair for pair in pairs if pair[0] not in parameters])
-    nodes = tuple(new.values())
+    needed = backward_slice([node for store in stores for node in store.args])
+    nodes = tuple([node for node in new.values() if node in needed])
     kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
     return launch._replace(kernel=kernel, buffers=[*buffers])
 

@@ -2,6 +2,8 @@
 
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/21_machine_rest.md: plan_memory, Planning.__init__, plan_inside,
+#   with_own_memory (d7ca9298).
 
 import dataclasses
 from collections import defaultdict
@@ -17,7 +19,9 @@ from minijax.memory.aliasing import (
     dies_before_write,
     is_single_pass,
     is_writable,
+    may_take,
     parameters_of_buffer,
+    place_result,
     places_are_disjoint,
     share_result_memory,
 )
@@ -259,9 +263,9 @@ class Planning:
       results, of_size: the `ResultReuse` by places; and lists of them by sizes.
     """
 
-    def __init__(self, program, handed=(), may_overwrite=may_overwrite):
+    def __init__(self, program, handed=(), may_overwrite=may_overwrite, carries=None):
         self.program, self.handed = program, {*handed}
-        self.may_overwrite = may_overwrite
+        self.may_overwrite, self.carries = may_overwrite, carries or no_carries
         self.lives = live_ranges(program)
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
@@ -312,15 +316,23 @@ def place_temporary(p, buffer, reads):
     return place
 
 
-def plan_memory(program, donated=(), may_overwrite=may_overwrite):
+def no_carries(step):
+    """Return that no program in a step has states whose memory it may keep."""
+    return [[] for _ in step.programs]
+
+
+def plan_memory(program, donated=(), may_overwrite=may_overwrite, carries=None):
     """Return the `MemoryPlan` of a program.
 
     Args:
       program: a `LoweredProgram`.
       donated: for each input whether its memory may be written to; () for none.
       may_overwrite: a function of a step and two buffers, as ours for a core.
+      carries: a function of a step that returns, for each program in it, pairs of an
+        input and of the output that is this input in the next iteration; None if
+        no program has any.
     """
-    p = Planning(program, (), may_overwrite)
+    p = Planning(program, (), may_overwrite, carries)
     assign_program_io(p, donated)
     return planned_steps(p)
 
@@ -356,15 +368,29 @@ def planned_steps(p):
     )
 
 
-def plan_inside(program, may_overwrite=may_overwrite):
-    """Return the `MemoryPlan` of a program within a step."""
+def plan_inside(program, may_overwrite=may_overwrite, carries=None, states=()):
+    """Return the `MemoryPlan` of a program within a step.
+
+    Args:
+      program, may_overwrite, carries: as for `plan_memory`.
+      states: pairs of an input and the output that may be written over it.
+    """
     ends = [*program.inputs, *program.outputs]
-    return planned_steps(Planning(program, ends, may_overwrite))
+    p = Planning(program, ends, may_overwrite, carries)
+    for now, following in states:
+        if may_take(p, now, following):
+            place = BufferLocation("state", program.inputs.index(now))
+            p.places[now] = place
+            share_result_memory(p, place_result(p, following, place), now)
+    return planned_steps(p)
 
 
 def with_own_memory(p, number, step):
     """Place the workspace of a step, and plan the programs in it."""
-    inner = [plan_inside(program, p.may_overwrite) for program in step.programs]
+    inner = [
+        plan_inside(program, p.may_overwrite, p.carries, states)
+        for program, states in zip(step.programs, p.carries(step))
+    ]
     block = max([each.arena for each in inner], default=0)
     wanted = (p.workspaces, getattr(step, "workspace", 0)), (p.blocks, block)
     wanted = [(offsets, size) for offsets, size in wanted if size]

@@ -4,6 +4,7 @@
 # edit the chapter, not this file.
 
 from minijax.elementary_functions import real_functions as elementary
+from minijax.elementary_functions.scalar_functions import ScalarFunction, slow_paths
 from minijax.kernels.ir import (
     FoldCombine,
     Loop,
@@ -57,16 +58,22 @@ def function_name(function, lanes):
 
 
 @cached_until_redefined
-def function_texts(function, lanes):
-    """Return the texts of an elementary function and of what it needs, by names."""
-    f = FunctionBuilder()
+def function_texts(function, lanes, label=None, how="alwaysinline"):
+    """Return the texts of an elementary function and of what it needs, by names.
+
+    Args:
+      function: a `ScalarFunction`.
+      lanes: for how many numbers at once; 0 for one.
+      label, how: its name, by default that of the function, and how it is called.
+    """
+    f, label = FunctionBuilder(), label or function_name(function, lanes)
     names = {node: f"%x{node.detail}" for node in function.args}
     emit_nodes(f, function.nodes, names, lanes)
-    result, label = names[function.result], function_name(function, lanes)
+    result = names[function.result]
     if function.rare:
-        result = _write_rare(f, function, names, lanes)
-        f.needed |= _rare_texts(function) | _texts_one_by_one(function, lanes)
-    return f.needed | {label: _definition(f, function, label, lanes, result)}
+        result = _write_rare(f, function, names, lanes, f"{label}_rare")
+        f.needed |= _rare_texts(function, lanes, f"{label}_rare")
+    return f.needed | {label: _definition(f, function, label, lanes, result, how)}
 
 
 def _kind_of(node, lanes):
@@ -80,13 +87,13 @@ def _harmless(f, kind, x, lanes):
     return f.select(mask, x, one, kind, lanes) if mask else x
 
 
-def _definition(f, function, label, lanes, result, how="alwaysinline"):
+def _definition(f, function, label, lanes, result, how):
     params = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
     end = _kind_of(function.result, lanes), result
     return f.definition(label, params, f"nounwind {how}", end)
 
 
-def _write_rare(f, function, names, lanes):
+def _write_rare(f, function, names, lanes, label):
     """Write the part for rare arguments, behind a branch; return the result's name."""
     condition, usual = names[function.rare.condition], names[function.result]
     kind = _kind_of(function.result, lanes)
@@ -94,7 +101,7 @@ def _write_rare(f, function, names, lanes):
     f.line(f"br i1 {any_lane}, label %rare, label %done, {SELDOM}")
     f.start("rare")
     args = [(_kind_of(x, lanes), f"%x{x.detail}") for x in function.args]
-    slow = f.call(kind, f"{function_name(function, lanes)}_rare", *args, own=True)
+    slow = f.call(kind, label, *args, own=True)
     if lanes:
         slow = f.select(condition, slow, usual, _kind_of(function.result, 0), lanes)
     f.line("br label %done")
@@ -106,15 +113,13 @@ def _write_rare(f, function, names, lanes):
 SELDOM = '!prof !{!"branch_weights", i32 1, i32 4000}'
 
 
-def _texts_one_by_one(function, lanes):
-    """Return the function of a vector that calls that of a rare number for each lane.
+def _one_by_one(function, lanes, label):
+    """Return the text of a function of a vector that calls another for each lane.
 
     It is a function of its own: callers contain the others, and need no loop in each.
     """
-    if not lanes:
-        return {}
     f, kind = FunctionBuilder(), _kind_of(function.result, 0)
-    label, vector = f"{function_name(function, lanes)}_rare", vector_type(kind, lanes)
+    vector = vector_type(kind, lanes)
 
     def body(lane, names):
         args = []
@@ -126,18 +131,24 @@ def _texts_one_by_one(function, lanes):
         return [f.emit(f"insertelement {pair}, i64 {lane}")]
 
     [result] = f.counted_loop(0, 1, lanes, [(vector, "undef")], body)
-    return {label: _definition(f, function, label, lanes, result, "noinline")}
+    return _definition(f, function, label, lanes, result, "noinline")
 
 
-def _rare_texts(function):
-    """Return the function that is right for rare numbers, and takes one at a time."""
-    f, names = FunctionBuilder(), {node: f"%x{node.detail}" for node in function.args}
-    rare, label = function.rare, f"{function.label}_rare"
-    kept = backward_slice([rare.result])
-    nodes = [node for node in (*function.nodes, *rare.nodes) if node in kept]
-    emit_nodes(f, nodes, names, 0)
-    text = _definition(f, function, label, 0, names[rare.result], "noinline")
-    return f.needed | {label: text}
+def _rare_texts(function, lanes, label):
+    """Return the texts of the function that is right for rare numbers.
+
+    A vector has a loop for them, unless some are rarer than others: then those that
+    are less rare are worth a vector.
+    """
+    path, one = function.rare, f"{function.label}_rare"
+    ends = [[p.condition, p.result] for p in slow_paths(path)]
+    kept = backward_slice([node for pair in ends for node in pair])
+    nodes = [node for node in (*function.nodes, *path.nodes) if node in kept]
+    slow = ScalarFunction(one, function.args, (*nodes,), path.result, path.rarer)
+    if lanes and path.rarer:
+        return function_texts(slow, lanes, label, "noinline")
+    found = function_texts(slow, 0, one, "noinline")
+    return found | {label: _one_by_one(function, lanes, label)} if lanes else found
 
 
 # Loops that may have lanes: which ones, how many, and what memory costs them.
