@@ -14,6 +14,7 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # edit the chapter, not this file.
 # Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (aa6551a4).
 # Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
+# Amended in chapters/06_vmap_rest.md: BatchTracer.provenance (25a389b1).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
 # Amended in chapters/28_indexing_rest.md: vmap (b445cdab).
 
