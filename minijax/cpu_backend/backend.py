@@ -3,9 +3,10 @@
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/21_machine_rest.md: CarryLayout.staying, carry_layout,
-#   emit_carry_begin (5e10c2c6).
+#   emit_carry_begin (5aa49c5b).
 # Amended in chapters/21_machine_rest.md: CPUProgram.__init__ (76864e4d).
 
+import dataclasses
 from itertools import repeat
 from typing import NamedTuple
 
@@ -77,7 +78,8 @@ class CarryBuffers(NamedTuple):
     result: Buffer
 
 
-class CarryLayout(NamedTuple):
+@dataclasses.dataclass
+class CarryLayout:
     """How the states of a loop go through it.
 
     A small state is a local variable, and the next state another one, which is copied
@@ -89,7 +91,7 @@ class CarryLayout(NamedTuple):
 
     large: list
     small: list
-    staying: tuple = ()  # those that stay in the memory of their results
+    staying: list | tuple = ()  # those that stay in the memory of their results
 
 
 def carry_layout(f, body, step):
@@ -100,7 +102,9 @@ def carry_layout(f, body, step):
     others, staying = partition_list(stay, states)
     sizes = [nbytes(state.now) for state in others]
     small = [n <= SMALL_LOCAL_BYTES and f.charge_stack(2 * n) for n in sizes]
-    return CarryLayout(*partition_list(small, others), staying)
+    carry = CarryLayout(*partition_list(small, others))
+    carry.staying = staying
+    return carry
 
 
 def copy_if_apart(f, to, source, buffer):
