@@ -162,3 +162,26 @@ def test_branches():
     root, log = (np.asarray(jit(f)(z)) for f in (lax.sqrt, lax.log))
     assert root.tolist() == [2j, -2j]
     np.testing.assert_allclose(log.imag, [np.pi, -np.pi], 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_powers_are_numpys(dtype):
+    """As NumPy's, whose whole exponents are products; infinities apart."""
+    ends = np.array([0.0, -0.0, 1.0, -1.5, 3.0, 1e-20])
+    z, w = np.meshgrid(np.add.outer(ends, 1j * ends), np.add.outer(ends, 1j * ends))
+    z, w = z.ravel().astype(dtype), w.ravel().astype(dtype)
+    with np.errstate(all="ignore"):
+        wanted = z**w
+        wide = z.astype("complex128") ** w
+    f = minijax.jit(lambda z, w: z**w)
+    found, program = np.asarray(f(z, w)), f.lower(z, w).compile()
+    assert "pow_" in program.as_text("steps")  # a kernel, and no step of NumPy's
+    assert found.dtype == wanted.dtype
+    nan = np.isnan(wide)
+    np.testing.assert_array_equal(np.isnan(found), nan)
+    info = np.finfo(dtype)
+    with np.errstate(all="ignore"):  # the error of a logarithm grows with the exponent
+        grown = np.nan_to_num(abs(w * np.log(z)), nan=0, posinf=0) + 1
+    bound = 4 * info.eps * grown * abs(wide) + info.tiny
+    inside = ~nan & (abs(wide) < info.max / 2)
+    assert (abs(found - wide) <= bound)[inside].all() and inside.sum() > 1000

@@ -15,7 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.numerics import DIGAMMA_ASYMPTOTIC, DIGAMMA_RATIONAL, DIGAMMA_ROOT
 from minijax.elementary_functions.exponentials import emit_float_bits, float_format
-from minijax.elementary_functions.real_functions import emit_piecewise
+from minijax.elementary_functions.real_functions import FLOAT64, emit_piecewise
 from minijax.elementary_functions.scalar_functions import emit_polynomial
 from minijax.kernels.builder import ComplexNode, UnsupportedKernel, complex_rules
 from minijax.kernels.ir import compute_dtype
@@ -368,8 +368,24 @@ def complex_mul(k, x, y):
     return ComplexNode(real, k.fma(x.real, y.imag, k.mul(x.imag, y.real)))
 
 
+def complex_pow(k, z, w):
+    """Write z to the w, in 64 bits: what the logarithm is off by, w makes larger."""
+    if not isinstance(z, ComplexNode) or not isinstance(w, ComplexNode):
+        raise UnsupportedKernel("powers of a complex and a real number")
+    base, power = (ComplexNode(*[k.convert(x, FLOAT64) for x in c]) for c in (z, w))
+    found = complex_exp(k, complex_mul(k, power, complex_log(k, base)))
+    nothing, one = (
+        k.apply("and", k.eq(c.real, 0), k.eq(c.imag, 0)) for c in (base, power)
+    )
+    end = k.select(k.gt(power.real, 0), k.number(0, power.real), np.nan)
+    parts = [k.select(nothing, end, part) for part in found]
+    real, imag = (k.select(one, n, part) for n, part in zip((1, 0), parts))
+    return ComplexNode(*[k.convert(x, z.real.dtype) for x in (real, imag)])
+
+
 complex_rules.update(
     exp=complex_exp, expm1=complex_expm1, sinh=complex_sinh, cosh=complex_cosh,
     tanh=complex_tanh, sin=complex_sin, cos=complex_cos, tan=complex_tan,
     sqrt=complex_sqrt, log=complex_log, log1p=complex_log1p, mul=complex_mul,
+    pow=complex_pow,
 )  # fmt: skip

@@ -158,7 +158,7 @@ def _permit(plan, buffer, part):
 
 # A recycling allocator: memory for results, used again when no object holds it.
 
-HUGE_PAGE_THRESHOLD, HUGE_PAGE = 4 * 2**20, 2 * 2**20
+HUGE_PAGE_THRESHOLD, HUGE_PAGE, PAGE = 4 * 2**20, 2 * 2**20, 2**12
 
 
 class HeapBlock(bytearray):
@@ -196,14 +196,15 @@ class BlockPool:
     Args:
       limit: how many bytes are kept at most.
       each: how many blocks of one size are kept at most.
-      tries: how many of them are looked at before a new one is made.
+      tries: how many of them are looked at before a new one is made; for each page of
+        a block, which the system would have to find, one more.
 
     Attributes:
       kept: from sizes to queues of blocks.
       weak_blocks: from sizes to queues of weak references to blocks that are not kept.
     """
 
-    def __init__(self, limit=2**28, each=32, tries=4):
+    def __init__(self, limit=2**28, each=2**12, tries=4):
         self.limit, self.each, self.tries = limit, each, tries
         self.kept, self.weak_blocks = {}, {}
 
@@ -213,7 +214,7 @@ class BlockPool:
         kept = self.kept.get(size)
         if kept is None:
             kept = self.kept.setdefault(size, deque(maxlen=self.each))
-        for _ in range(min(self.tries, len(kept))):
+        for _ in range(min(self.tries + size // PAGE, len(kept))):
             with suppress(IndexError):  # another thread has been faster
                 memory = kept.popleft()
                 free = getrefcount(memory) == ALONE
