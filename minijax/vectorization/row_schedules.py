@@ -219,12 +219,15 @@ def rows_for(kernel, loop, firsts, moving, most, kept=()):
     again = {node for node in nodes if node in firsts}
     others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
     edge, known, wanted = step_inputs(others), {row.node for row in kept}, set()
+    # Short loops are written out by the number of their steps, which has to stay: a sum
+    # of products may be rounded otherwise there.
+    least = MIN_ROW_COST if min(kernel.sizes) > 16 else math.inf
     for node in [node for node in nodes if node in again & edge]:
         row = row_of(kernel, loop, firsts[node], node, moving, most)
         before = leading_to([node], again, known)
         worth = row and (
             any(map(takes_long, leading_to([node], again)))
-            or sum(step_cost(x, None) for x in before - known) >= MIN_ROW_COST
+            or sum(step_cost(x, None) for x in before - known) >= least
         )
         wanted |= {node} if worth else before & known
     found = [node for node in nodes if node in wanted]
