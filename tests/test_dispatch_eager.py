@@ -22,7 +22,7 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.dispatch import eager
 from minijax.dispatch.eager import PlanCache
-from tests import catalogue_cases, numpy_cases
+from tests import array_cases, catalogue_cases, numpy_cases
 from tests.interrupts import Places, interrupted
 from tests.sampler_cases import EXACT
 
@@ -30,6 +30,8 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import eager_rows  # from the folder of benchmarks
 
 jnp.add(1, 2)  # registers all that there is
+
+OF_INTEGERS = "bitwise_not", "population_count", "clz"
 
 
 @pytest.fixture
@@ -167,6 +169,32 @@ def test_every_operand_does_what_python_does(at_once):
     step = 1 if os.environ.get("LONG") else 8
     texts = [*numpy_cases.generated()][::step]
     assert differences(texts, numpy_cases.environment(jnp), (0, 1)) == {}
+
+
+def test_functions_of_lax_do_what_python_does(at_once, made):
+    names = array_cases.environment(minijax, minijax.lax, jnp.asarray)
+    names |= {"f": names["x"], "r": jnp.array([2, 0, 5])}
+    texts = [*filter(_is_expression, array_cases.PROGRAMS)]
+    texts += [f"lax.{name}(f)" for name in array_cases.UNARY if name not in OF_INTEGERS]
+    texts += [f"lax.{name}(f, f)" for name in array_cases.BINARY[:10]]
+    texts += [f"lax.{name}(r)" for name in OF_INTEGERS]
+    assert differences(texts, names, (0,)) == {}
+    assert len([plan for plan in made if plan]) > 100
+
+
+def test_mistakes_in_calls_of_lax_are_told_as_ever(at_once):
+    names = array_cases.environment(minijax, minijax.lax, jnp.asarray)
+    texts = [*filter(_is_expression, array_cases.MISTAKES)]
+    assert texts and differences(texts, names, ()) == {}
+
+
+def test_functions_of_lax_that_take_functions_are_called_as_they_are():
+    lax = minijax.lax
+    for f in (lax.scan, lax.cond, lax.while_loop, lax.map, lax.custom_root, lax.psum):
+        with pytest.raises((TypeError, ValueError)):  # behind the guard is no answer
+            answer_of(f)
+    for f in (lax.top_k, lax.add, lax.neg, lax.broadcast_in_dim, lax.igamma):
+        assert isinstance(answer_of(f), eager.EagerFunction)
 
 
 def _is_expression(text):

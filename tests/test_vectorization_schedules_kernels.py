@@ -11,6 +11,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import enable_x64, jit, make_jaxpr
 from minijax.elementary_functions import real_functions as elementary
+from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.ir import Affine, FoldInit, Loop, Parameter, Store
 from minijax.kernels.loop_nests import Kernel, load_node, op_node
 from minijax.kernels.lowering import lower
@@ -164,6 +165,25 @@ def test_sums_of_rows_side_by_side_are_short_as_texts(kind, rows):
     program = lower(make_jaxpr(lambda x, y: x @ y)(square, square))
     [kernel] = program.kernels.values()
     assert text_of(kernel, forced_target(kind)).count("\n") < 500
+
+
+@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+def test_many_cheap_operations_between_sweeps_are_not_all_done_again(kind):
+    """Each mean is a sweep, and what comes before it is recalled: texts are linear."""
+
+    def centred(times):
+        def f(x):
+            for _ in range(times):
+                x = x * 1.5 - x.mean()
+            return x
+
+        fused = fuse(lower(make_jaxpr(f)(jnp.ones(100))), forced_target(kind))
+        [kernel] = fused.kernels.values()
+        return schedule_nest(kernel, forced_target(kind))
+
+    few, many = ([*walk_nest(centred(times))] for times in (10, 20))
+    assert sum(isinstance(step, RowStore) for step in many) >= 3
+    assert len(many) < 2.4 * len(few)
 
 
 def test_huge_rows_are_computed_again():

@@ -5,10 +5,11 @@ References: ``jax.errors``, ``jax._src.traceback_util.api_boundary``.
 
 # Made from chapters/08_errors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/26_calls_rest.md: public_with_boundary (2bc4ef98).
+# Amended in chapters/26_calls_rest.md: public_with_boundary (aa1c00f6).
 
 import inspect
 import re
+from inspect import unwrap
 from types import FunctionType
 
 from minijax import errors
@@ -243,6 +244,13 @@ OF_TYPES = {
 }
 
 
+# Folders whose functions in `lax` take functions, or speak of devices or of programs.
+OF_FUNCTIONS = {
+    *"batching collectives control_flow custom_derivatives rematerialization".split(),
+    *"scans spmd stablehlo".split(),
+}
+
+
 # What returns, for a function of arrays, one that does the same and may have plans.
 eager_function_hook: Hook = Hook(lambda function: function)
 
@@ -252,12 +260,23 @@ def public_with_boundary(value, package="minijax.numpy"):
     if type(value) is not FunctionType:
         guard_brackets(type(value))
         return value
-    of_containers = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
-    keeps_promises = of_containers and value.__name__ not in OF_TYPES
-    if (value, keeps_promises) not in _public:
-        made = eager_function_hook.value(value) if keeps_promises else value
-        _public[value, keeps_promises] = wrap_result_in_boundary(made, keeps_promises)
-    return _public[value, keeps_promises]
+    [folder] = package.split(".")[1:2] or [""]
+    of_types = value.__name__ in OF_TYPES
+    keeps_promises = folder in OF_CONTAINERS and not of_types
+    has_plans = folder == "lax" and is_of_arrays(value) and not of_types
+    key = value, keeps_promises, has_plans
+    if key not in _public:
+        made = value
+        if keeps_promises or has_plans:
+            made = eager_function_hook.value(value)
+        _public[key] = wrap_result_in_boundary(made, keeps_promises)
+    return _public[key]
+
+
+def is_of_arrays(function):
+    """Return whether a function of `lax` is one of arrays alone, by its folder."""
+    name = getattr(unwrap(function), "__globals__", {}).get("__name__", "")
+    return OF_FUNCTIONS.isdisjoint(name.split(".")[1:2])
 
 
 def guard_brackets(kind):

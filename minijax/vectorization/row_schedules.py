@@ -168,7 +168,7 @@ def cache_rows(kernel, steps, target, moving=(), lanes=1):
         if is_loop(step):
             firsts = {node: result[place] for node, place in done.items()}
             most = row_bytes(target) // lanes
-            rows = rows_for(kernel, step, firsts, moving, most)
+            rows = rows_for(kernel, step, firsts, moving, most, kept)
             for row in [row for row in rows if row not in kept]:
                 first = done[row.node]
                 result[first] = _with_keep(result[first], row)
@@ -202,31 +202,56 @@ def lying(loop, node):
     return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
 
 
-def rows_for(kernel, loop, firsts, moving, most):
-    """Return rows for what a loop computes again, if that takes long.
+MIN_ROW_COST = 4  # loads of neighbours: a number that costs more is rather recalled
 
-    Vectors have to lie along the same axis where a number is kept and recalled.
+
+def rows_for(kernel, loop, firsts, moving, most, kept=()):
+    """Return rows for what a loop computes again, if that takes long.
 
     Args:
       kernel, moving: those of `cache_rows`.
       loop: the loop.
       firsts: from nodes to the earlier loops that compute them first.
       most: how many bytes a row has at most.
+      kept: the rows that earlier loops have recalled.
     """
-    nodes = nodes_in(loop)
+    nodes = [*dict.fromkeys(nodes_in(loop))]
     again = {node for node in nodes if node in firsts}
     others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
-    edge, rows = step_inputs(others), []
-    for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
-        axes = {*node.level} - {*moving}
-        here = lying(firsts[node], node)
-        along = axes & {*here, *lying(loop, node)}
-        size = math.prod(kernel.sizes[axis] for axis in axes)
-        fits = len(along) < 2 and size * node.dtype.itemsize <= most
-        if fits and any(map(takes_long, leading_to([node], again))):
-            room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
-            rows.append(RegisterRow(node, (*sorted(axes - along), *along), room))
-    return rows
+    edge, known, wanted = step_inputs(others), {row.node for row in kept}, set()
+    # Short loops are written out by the number of their steps, which has to stay: a sum
+    # of products may be rounded otherwise there.
+    least = MIN_ROW_COST if min(kernel.sizes) > 16 else math.inf
+    for node in [node for node in nodes if node in again & edge]:
+        row = row_of(kernel, loop, firsts[node], node, moving, most)
+        before = leading_to([node], again, known)
+        worth = row and (
+            any(map(takes_long, leading_to([node], again)))
+            or sum(step_cost(x, None) for x in before - known) >= least
+        )
+        wanted |= {node} if worth else before & known
+    found = [node for node in nodes if node in wanted]
+    rows = [row_of(kernel, loop, firsts[x], x, moving, most) for x in found]
+    return [*filter(None, rows)]
+
+
+def row_of(kernel, loop, first, node, moving, most):
+    """Return the row of a node that two loops compute, or None if it cannot have one.
+
+    Vectors have to lie along the same axis where a number is kept and recalled.
+
+    Args:
+      kernel, loop, moving, most: those of `rows_for`.
+      first: the earlier loop.
+      node: the node.
+    """
+    axes, here = {*node.level} - {*moving}, lying(first, node)
+    along = axes & {*here, *lying(loop, node)}
+    size = math.prod(kernel.sizes[axis] for axis in axes)
+    if len(along) > 1 or size * node.dtype.itemsize > most:
+        return None
+    room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
+    return RegisterRow(node, (*sorted(axes - along), *along), room)
 
 
 def takes_long(node):
