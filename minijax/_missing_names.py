@@ -64,7 +64,6 @@ _FLAT_TREES = (
     "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
     "minijax.jvp and minijax.linearize take trees."
 )
-_ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
 _ONE_SPARSE = (
     "of sparse arrays there is BCOO, with its operators; grad takes its data, and "
     "todense() serves the rest."
@@ -106,7 +105,6 @@ ABSENT = {
             """,
             _COMPOSED,
         ),
-        **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
         **_each("precv psend", _NO_HALVES),
         "ragged_all_to_all_p": _COMPOSED,
         "stage_p": "stage leaves no operation behind, here or in a jaxpr of JAX.",

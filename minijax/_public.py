@@ -346,11 +346,12 @@ NAMES: dict[str, dict[str, str]] = {
             ragged_dot_general
         """,
         "minijax.lax.reductions": """
-            Precision argmax argmax_p argmin argmin_p batch_matmul cumlogsumexp
-            cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum
-            cumsum_p dot dot_general dot_general_p reduce_and reduce_and_p reduce_max
-            reduce_max_p reduce_min reduce_min_p reduce_or reduce_or_p reduce_prod
-            reduce_prod_p reduce_xor reduce_xor_p
+            DotAlgorithm DotAlgorithmPreset PRECISION_CHOICES PRECISION_NAMES Precision
+            argmax argmax_p argmin argmin_p batch_matmul canonicalize_precision
+            cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod
+            cumprod_p cumsum cumsum_p dot dot_general dot_general_p reduce_and
+            reduce_and_p reduce_max reduce_max_p reduce_min reduce_min_p reduce_or
+            reduce_or_p reduce_prod reduce_prod_p reduce_xor reduce_xor_p
         """,
         "minijax.lax.shapes": """
             bitcast_convert_type bitcast_convert_type_p broadcast broadcasted_iota

@@ -233,7 +233,7 @@ def select_n_transpose(cotangents, which, *cases):
 transpose_rules[lax.select_n_p] = select_n_transpose
 
 
-def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype):
+def dot_transpose(ct, linear, known, contract, batch, ct_contract, **dtypes):
     """Transpose a matrix product in one factor: multiply the cotangent by the other.
 
     Args:
@@ -241,7 +241,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
       linear, known: the two factors, the first of them `UndefinedPrimal`.
       contract, batch: for each of the two, in this order, the axes of either kind.
       ct_contract: the axes of `ct` that came from the free axes of `known`.
-      result_dtype: the `preferred_element_type` of the product.
+      dtypes: what else the product was given, which this one is given as well.
 
     Returns:
       The cotangent of `linear`. Summing `ct` and `known` over the free axes of the
@@ -252,7 +252,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
     known_free = lhs_free_axes(typeof(known).ndim, contract[1], batch[1])
     numbers = (ct_contract, known_free), (ct_batch, batch[1])
     known = with_dtype(known, typeof(ct).dtype)
-    product = lax.dot_general(ct, known, numbers, None, result_dtype)
+    product = lax.dot_general(ct, known, numbers, **dtypes)
     # Its last axes are the contracted ones of `known`, in the order they have there.
     contracted = [contract[0][i] for i in inverse_permutation(contract[1])]
     order = inverse_permutation([*batch[0], *free, *contracted])
@@ -266,18 +266,18 @@ def with_dtype(x, dtype):
     return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
-def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_lhs(ct, lhs, rhs, dimension_numbers, **dtypes):
     """Transpose a matrix product in its left factor."""
     contract, batch = dimension_numbers
     of_rhs = range(lhs.aval.ndim - len(contract[0]), typeof(ct).ndim)
-    return dot_transpose(ct, lhs, rhs, contract, batch, of_rhs, preferred_element_type)
+    return dot_transpose(ct, lhs, rhs, contract, batch, of_rhs, **dtypes)
 
 
-def dot_rhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_rhs(ct, lhs, rhs, dimension_numbers, **dtypes):
     """Transpose a matrix product in its right factor."""
     contract, batch = (pair[::-1] for pair in dimension_numbers)
     of_lhs = range(len(batch[0]), typeof(lhs).ndim - len(contract[1]))
-    return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, preferred_element_type)
+    return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, **dtypes)
 
 
 deftranspose(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
