@@ -82,10 +82,6 @@ def _each(names, reason):
 
 
 ABSENT = {
-    "minijax": {
-        "ad": "vjp returns cotangents; minijax.ref.addupdate adds one to a reference.",
-        "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
-    },
     "minijax.ref": {"AbstractRef": "a reference is its own type."},
     "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),
     "minijax.profiler": _each(
@@ -96,7 +92,7 @@ ABSENT = {
         _NO_PROFILER,
     ),
     "minijax.lax": {
-        **_each("after_all after_all_p create_token create_token_p", _NO_TOKENS),
+        **_each("after_all_p create_token_p", _NO_TOKENS),
         **_each(
             """
             approx_top_k_p bessel_i0e_p bessel_i1e_p eq_to_p igamma_grad_a_p igamma_p

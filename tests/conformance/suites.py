@@ -31,6 +31,32 @@ class Suite(NamedTuple):
 
 
 SUITES = {
+    "brax": Suite(
+        "0.14.2",
+        "brax/**/*_test.py",
+        "absl-py etils[epath] jinja2 ml_collections mujoco pillow tensorboardX trimesh",
+        beside="flax jaxopt mujoco-mjx msgpack optax orbax-checkpoint",
+        one_of=16,
+    ),
+    "gymnax": Suite(
+        "1.0.1",
+        "tests/test_*.py",
+        "absl-py gymnasium<1.4 matplotlib seaborn msgpack pyyaml rich six toolz",
+        beside="chex flax optax treescope",
+        one_of=4,
+    ),
+    "mujoco_mjx": Suite(
+        "3.17.0",
+        "mujoco/mjx/_src/*_test.py mujoco/mjx/integration_test/*_test.py",
+        "absl-py etils[epath] mujoco trimesh",
+        one_of=16,
+    ),
+    "numpyro": Suite(
+        "0.22.0",
+        "test/test_*.py",
+        "absl-py tqdm multipledispatch",
+        one_of=256,
+    ),
     "autograd": Suite(
         "1.9.1",
         "tests/test_*.py",
