@@ -30,9 +30,9 @@ CASES = {
     "multiply, with a stride": lambda m, x: x.at[:, m.ds(0, 2, 2)].mul(3.0),
     "get": lambda m, x: x.at[m.ds(1, 2)].get(mode="clip"),
     "grad": lambda m, x: m.grad(lambda x: (x[m.ds(1, 2)] ** 2).sum())(x),
-    "grad of set": lambda m, x: m.grad(
-        lambda v: (x.at[m.ds(1, 2)].set(v) ** 2).sum()
-    )(x[:2]),
+    "grad of set": lambda m, x: m.grad(lambda v: (x.at[m.ds(1, 2)].set(v) ** 2).sum())(
+        x[:2]
+    ),
     "vmap": lambda m, x: m.vmap(lambda i: x[m.ds(i, 2)])(m.numpy.arange(2)),
     "reference": lambda m, x: _of_reference(m, x),
 }
