@@ -93,7 +93,9 @@ from minijax.custom_derivatives.custom_jvp_vjp import custom_jvp as custom_jvp
 from minijax.custom_derivatives.custom_jvp_vjp import custom_vjp as custom_vjp
 from minijax.custom_derivatives.linear_solves import closure_convert as closure_convert
 from minijax.custom_derivatives.linear_solves import custom_gradient as custom_gradient
+from minijax.indexing.indexer import ds as ds
 from minijax.indexing.refs import Ref as Ref
+from minijax.indexing.refs import ad as ad
 from minijax.indexing.refs import empty_ref as empty_ref
 from minijax.indexing.refs import free_ref as free_ref
 from minijax.indexing.refs import freeze as freeze

@@ -64,7 +64,6 @@ _FLAT_TREES = (
     "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
     "minijax.jvp and minijax.linearize take trees."
 )
-_ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
 _ONE_SPARSE = (
     "of sparse arrays there is BCOO, with its operators; grad takes its data, and "
     "todense() serves the rest."
@@ -83,10 +82,6 @@ def _each(names, reason):
 
 
 ABSENT = {
-    "minijax": {
-        "ad": "vjp returns cotangents; minijax.ref.addupdate adds one to a reference.",
-        "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
-    },
     "minijax.ref": {"AbstractRef": "a reference is its own type."},
     "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),
     "minijax.profiler": _each(
@@ -97,7 +92,7 @@ ABSENT = {
         _NO_PROFILER,
     ),
     "minijax.lax": {
-        **_each("after_all after_all_p create_token create_token_p", _NO_TOKENS),
+        **_each("after_all_p create_token_p", _NO_TOKENS),
         **_each(
             """
             approx_top_k_p bessel_i0e_p bessel_i1e_p eq_to_p igamma_grad_a_p igamma_p
@@ -106,7 +101,6 @@ ABSENT = {
             """,
             _COMPOSED,
         ),
-        **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
         **_each("precv psend", _NO_HALVES),
         "ragged_all_to_all_p": _COMPOSED,
         "stage_p": "stage leaves no operation behind, here or in a jaxpr of JAX.",

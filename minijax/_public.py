@@ -32,7 +32,8 @@ NAMES: dict[str, dict[str, str]] = {
         "minijax.core": "Array",
         "minijax.custom_derivatives.custom_jvp_vjp": "custom_jvp custom_vjp",
         "minijax.custom_derivatives.linear_solves": "closure_convert custom_gradient",
-        "minijax.indexing.refs": "Ref empty_ref free_ref freeze new_ref",
+        "minijax.indexing.indexer": "ds",
+        "minijax.indexing.refs": "Ref ad empty_ref free_ref freeze new_ref",
         "minijax.jaxprs.jaxpr": "eval_shape make_jaxpr",
         "minijax.jaxprs.types": "ShapeDtypeStruct",
         "minijax.jitting.api": """
@@ -321,9 +322,9 @@ NAMES: dict[str, dict[str, str]] = {
             tanh tanh_p
         """,
         "minijax.lax.composites": """
-            broadcast_like composite device_put_p dtype empty fft_p mulhi
-            platform_dependent ragged_dot reduce scan_p shape_as_value split stack tile
-            unstack
+            after_all broadcast_like composite create_token device_put_p dtype empty
+            fft_p mulhi platform_dependent ragged_dot reduce scan_p shape_as_value split
+            stack tile unstack
         """,
         "minijax.lax.elementwise": """
             RoundingMethod abs abs_p acos acos_p acosh acosh_p add_any_p and_p asin
@@ -346,11 +347,11 @@ NAMES: dict[str, dict[str, str]] = {
             ragged_dot_general
         """,
         "minijax.lax.reductions": """
-            Precision argmax argmax_p argmin argmin_p batch_matmul cumlogsumexp
-            cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum
-            cumsum_p dot dot_general dot_general_p reduce_and reduce_and_p reduce_max
-            reduce_max_p reduce_min reduce_min_p reduce_or reduce_or_p reduce_prod
-            reduce_prod_p reduce_xor reduce_xor_p
+            DotAlgorithm DotAlgorithmPreset Precision argmax argmax_p argmin argmin_p
+            batch_matmul cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p
+            cumprod cumprod_p cumsum cumsum_p dot dot_general dot_general_p reduce_and
+            reduce_and_p reduce_max reduce_max_p reduce_min reduce_min_p reduce_or
+            reduce_or_p reduce_prod reduce_prod_p reduce_xor reduce_xor_p
         """,
         "minijax.lax.shapes": """
             bitcast_convert_type bitcast_convert_type_p broadcast broadcasted_iota

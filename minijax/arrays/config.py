@@ -43,6 +43,7 @@ HONORED_SWITCHES = {
     "jax_num_cpu_devices": "How many devices the CPU has; set before the first use.",
     "jax_numpy_dtype_promotion": "`strict` refuses to mix dtypes in `jnp`.",
     "jax_numpy_rank_promotion": "`warn` and `raise` tell of new leading axes in `jnp`.",
+    "jax_default_matmul_precision": "What a product asks for; all are exact.",
     "jax_transfer_guard": "Sets the three guards below.",
     "jax_transfer_guard_host_to_device": "What numbers that become arrays lead to.",
     "jax_transfer_guard_device_to_device": "What arrays that are moved lead to.",
@@ -66,13 +67,6 @@ HONORED_SWITCHES = {
     "jax_check_tracer_leaks": "A tracer that a transformation leaves is an error.",
 }
 
-PRECISIONS = """
-    default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32
-    ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM
-    F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3
-    BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32
-    F64_F64_F64
-""".split()
 OPTIMIZATION_LEVELS = "UNKNOWN", "O0", "O1", "O2", "O3"
 LOGS = "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"
 GENERATORS = """
@@ -81,7 +75,6 @@ GENERATORS = """
 ENUM_CHOICES = {
     "jax_array_garbage_collection_guard": (None, "allow", "log", "fatal"),
     "jax_cpu_collectives_implementation": (None, "gloo", "mpi", "megascale"),
-    "jax_default_matmul_precision": (None, *PRECISIONS),
     "jax_default_prng_impl": GENERATORS,
     "jax_error_checking_behavior_divide": ("ignore", "raise"),
     "jax_error_checking_behavior_nan": ("ignore", "raise"),
@@ -96,9 +89,6 @@ ENUM_CHOICES = {
 }
 
 ACCEPTED = {
-    "Products are computed in full precision, whatever is asked for.": {
-        "jax_default_matmul_precision": None,
-    },
     "Devices are found, ordered and put into meshes in one way.": {
         "jax_sort_devices_by_process_index": True, "jax_cuda_visible_devices": "all",
         "jax_rocm_visible_devices": "all", "jax_oneapi_visible_devices": "all",

@@ -497,7 +497,9 @@ def matmul_layout(lhs_shape, rhs_shape, dimension_numbers):
     return lhs, rhs, (*batch, *rows, *columns)
 
 
-def dot_general_impl(xp, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_general_impl(
+    xp, lhs, rhs, dimension_numbers, preferred_element_type, precision=None
+):
     """Multiply, and sum over the contracting axes, by one product of matrices."""
     *layouts, shape = matmul_layout(lhs.shape, rhs.shape, dimension_numbers)
     dtype = sum_accumulator_dtype(preferred_element_type or xp.result_type(lhs, rhs))

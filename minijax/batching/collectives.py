@@ -34,6 +34,7 @@ from minijax.batching.vmap import (
 )
 from minijax.core import Array, Primitive, current_trace, impl_rules
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp
+from minijax.lax.arithmetic import astype
 from minijax.tree_util import tree_map
 
 # Named axes: how operations talk across the examples of a vmap.
@@ -463,26 +464,50 @@ def all_gather(
       axis_index_groups: groups of equal size, see `psum`.
       axis: where the examples are put in the results.
       tiled: whether they are joined along an axis of `x`, not stacked along a new one.
-      to: ``"varying"``.
+      to: ``"varying"``; or ``"invarying"``, for a result that is known to be the same
+        for all examples. It is a sum then, to which each adds its own part.
 
     Raises:
       NameError: if no axis of that name is mapped here.
       ValueError: if `axis` is out of bounds, or `to` is another word.
+      NotImplementedError: for ``"reduced"``, and for groups with ``"invarying"``.
 
     Reference: ``jax.lax.all_gather``.
     """
-    if to != "varying":
-        raise ValueError(f'all_gather is to="varying" alone, got to={to!r}.')
+    if to not in ("varying", "invarying", "reduced"):
+        raise ValueError(
+            f"all_gather: `to` is 'varying', 'invarying' or 'reduced', not {to!r}."
+        )
     names, groups = names_and_groups("all_gather", axis_name, axis_index_groups)
+    if to == "reduced" or (to == "invarying" and groups):
+        raise NotImplementedError(
+            f"all_gather has no to={to!r}{' with axis_index_groups' * bool(groups)}. "
+            "A type here says along which axes a value varies, and no more."
+        )
 
     def gather(leaf):
         place = canonicalize_axis(axis, typeof(leaf).ndim + (not tiled))
+        if to == "invarying":
+            return _gathered_sum(leaf, names, place, tiled)
         for i, name in enumerate(reversed(names)):  # the last one counts fastest
             leaf = _gather(leaf, (name,), place, tiled, groups)
             leaf = _merge_axes(leaf, place) if i and not tiled else leaf
         return leaf
 
     return tree_map(gather, x)
+
+
+def _gathered_sum(x, names, place, tiled):
+    """Return the parts of all examples as a sum: each adds its own, and zeros."""
+    aval, size = typeof(x), axis_group_size(names)
+    shape = (*aval.shape[:place], size, *aval.shape[place:])
+    others = [i for i in range(len(shape)) if i != place]
+    counted = lax.broadcast_in_dim(lax.iota(np.int32, size), shape, [place])
+    own = lax.eq(counted, lax.broadcast_in_dim(axis_index(names), shape, []))
+    parts = lax.broadcast_in_dim(x, shape, others)
+    total = psum(lax.select(own, parts, lax.full(shape, 0, aval.dtype)), names)
+    total = astype(total, aval.dtype)  # bools have been counted
+    return _merge_axes(total, place) if tiled else total
 
 
 def _gather(x, names, place, tiled, groups):

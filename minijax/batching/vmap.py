@@ -416,7 +416,7 @@ vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
 
 
-def _dot_general(axis, args, dims, dimension_numbers, preferred_element_type):
+def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_dim, rhs_dim = dims
     contract = (
@@ -429,11 +429,8 @@ def _dot_general(axis, args, dims, dimension_numbers, preferred_element_type):
     )
     if None not in dims:
         batch = (lhs_dim, *batch[0]), (rhs_dim, *batch[1])
-    results = lax.dot_general_p.bind_all(
-        *args,
-        dimension_numbers=(contract, batch),
-        preferred_element_type=preferred_element_type,
-    )
+    numbers = contract, batch
+    results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
     return results, [_mapped_axis_of_product(args, dims, contract, batch)]
 
 

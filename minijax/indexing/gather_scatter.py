@@ -8,6 +8,7 @@ References: ``jax.lax.gather``, ``jax.lax.scatter``; XLA's operation semantics,
 
 # Made from chapters/28_indexing.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/28_indexing_rest.md: index_array (702d9fb4).
 
 from functools import partial
 from typing import Any
@@ -49,11 +50,14 @@ from minijax.indexing.dynamic_slices import (
 )
 from minijax.indexing.indexer import (
     attempt_dynamic_slice,
+    cut_window,
     expand_bool_indices,
+    holds_slices,
     index_to_gather,
     is_contiguous_slice,
     is_static_basic_index,
     parse_index,
+    without_slices,
 )
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jitting.stages import BYTES_ACCESSED, FLOPS, cost_rules, nbytes
@@ -496,7 +500,7 @@ def index_array(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
     Args:
       array: an array.
       index: an entry or a tuple of entries: integers, slices, None, an ellipsis, bools,
-        and arrays of integers or bools.
+        what `ds` returns, and arrays of integers or bools.
       promises: what the caller says of the places, and what becomes of those outside.
       fill_value: what stands for elements outside, in the mode ``fill``.
       wrap: whether negative places count from the end.
@@ -505,6 +509,10 @@ def index_array(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
       IndexError, TypeError: for an index that does not fit the array.
       NonConcreteBooleanIndexError: for a mask whose values are not known.
     """
+    if holds_slices(index):
+        index, slices = without_slices(index, array.shape)
+        for axis, one in slices:
+            array = cut_window(array, axis, one)
     mode = promises.mode
     places = parse_index(index, array.shape)
     if mode is None or GatherScatterMode.from_any(mode) in STAYS_INSIDE:

@@ -8,6 +8,7 @@ Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -16,11 +17,13 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import typeof
 from minijax.arrays.dtypes import dtype_kind
+from minijax.arrays.numerics import operator_index
 from minijax.core import Array, Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.indexing.dimension_numbers import GatherDimensionNumbers
 from minijax.indexing.dynamic_slices import (
     dynamic_slice,
+    dynamic_slice_in_dim,
     from_the_end,
     index_dtype,
     with_size_added,
@@ -34,6 +37,7 @@ from minijax.numpy.operands import (
     slice_bound,
 )
 from minijax.numpy.shapes import broadcast_arrays
+from minijax.pytrees.registry import register_pytree_node
 
 
 class IndexEntry(NamedTuple):
@@ -146,6 +150,78 @@ def known_mask(mask):
             f"Array boolean indices must be concrete; got {typeof(mask)}"
         )
     return np.asarray(value)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """An entry of an index: a start, which a program may compute, and a length.
+
+    Attributes:
+      start: an integer, or an array of one; negative ones count from the end.
+      size: how many elements.
+      stride: from one to the next.
+    """
+
+    start: Any
+    size: int
+    stride: int = 1
+
+    @property
+    def span(self):
+        """How many places lie between the first and the last, both of them included."""
+        return (self.size - 1) * self.stride + 1 if self.size else 0
+
+
+register_pytree_node(
+    Slice,
+    lambda x: ((x.start,), (x.size, x.stride)),
+    lambda aux, start: Slice(*start, *aux),
+)
+
+
+def holds_slices(index):
+    """Return whether there is a `Slice` in an index."""
+    entries = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(entry, Slice) for entry in entries)
+
+
+def without_slices(index, shape):
+    """Return an index with ``:`` for each `Slice`, and pairs of its axis and itself."""
+    entries = index if isinstance(index, tuple) else (index,)
+    plain = tuple(slice(None) if holds_slices(entry) else entry for entry in entries)
+    pairs = zip(entries, parse_index(plain, shape))
+    found = [(place.axes.start, x) for x, place in pairs if isinstance(x, Slice)]
+    return plain, found
+
+
+def cut_window(array, axis, part):
+    """Return the elements that a `Slice` names along an axis."""
+    span = dynamic_slice_in_dim(array, part.start, part.span, axis)
+    return lax.slice_in_dim(span, 0, part.span, part.stride, axis)
+
+
+def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
+    """Return an entry of an index: `size` elements from `start`, which may be computed.
+
+    Args:
+      start: an integer or an array of one; None for all elements. Without `size` it is
+        the length, and the start is 0.
+      size: how many elements, an ``int``.
+      stride: from one to the next, 1 by default.
+
+    Raises:
+      ValueError: if `stride` is not a positive ``int``.
+      TypeError: if the length is not an integer that is known.
+
+    Reference: ``jax.ds``.
+    """
+    if start is None:
+        return slice(None)
+    stride = 1 if stride is None else stride
+    if not isinstance(stride, int) or stride < 1:
+        raise ValueError(f"ds: the stride is a positive int, not {stride!r}.")
+    start, size = (0, start) if size is None else (start, size)
+    return Slice(start, operator_index(size, "the size of ds"), stride)
 
 
 class GatherPlan:

@@ -11,6 +11,7 @@ References: ``jax.new_ref``, ``jax.ref``; ``jax._src.state.discharge``.
 # edit the chapter, not this file.
 
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from minijax import lax
@@ -24,6 +25,7 @@ from minijax.lax.arithmetic import astype
 from minijax.numpy.array_creation import asarray
 from minijax.numpy.operands import as_array
 from minijax.pytrees.argument_checks import MutableReference, is_ref, lent_refs
+from minijax.reverse_mode.backward_pass import DidntWant, DontWant, GradRef, GradValue
 from minijax.typing import ArrayLike
 
 # Brackets: what can be read and written as a whole can be indexed.
@@ -417,3 +419,9 @@ def free_ref(ref: Ref) -> None:
     Reference: ``jax.free_ref``.
     """
     freeze(ref)
+
+
+# The words for what is to become of a cotangent, and for what became of it.
+ad = SimpleNamespace(
+    GradValue=GradValue, GradRef=GradRef, DontWant=DontWant, DidntWant=DidntWant
+)

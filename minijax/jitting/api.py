@@ -10,7 +10,8 @@ References: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``,
 #   JitFunction._prepare (b4c25551).
 # Amended in chapters/28_indexing_rest.md: Inspectable.trace (77021850).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__, JitFunction._avals
-#   (b7d31bf4).
+#   (e25f521f).
+# Amended in chapters/28_indexing_rest.md: Inspectable.trace (217e7098).
 # Amended in chapters/28_indexing_rest.md: JitFunction.__call__ (1fb6a82a).
 # Amended in chapters/36_replicas_rest.md: CacheEntry._evaluate (de25ff67).
 
@@ -88,12 +89,20 @@ from minijax.jitting.compilation import (
 )
 from minijax.jitting.primitive import jit_p, program_sharding_hook
 from minijax.jitting.stages import (
+    Compiled,
+    Lowered,
     Traced,
     Wrapped,
     check_compiler_options,
     float0_to_numpy,
 )
-from minijax.pytrees.api_util import FlatCall, Loan, argument_names, returning_refs
+from minijax.pytrees.api_util import (
+    FlatCall,
+    Loan,
+    argument_names,
+    holds_refs,
+    returning_refs,
+)
 from minijax.pytrees.argument_checks import check_callable, read_refs, refs_in
 from minijax.pytrees.registry import structure_differences
 from minijax.pytrees.tree_util import tree_flatten
@@ -330,6 +339,47 @@ def placements_of_leaves(leaves, default):
     return None
 
 
+class LentTraced(Traced):
+    """A function that was written down for references among its arguments."""
+
+    def lower(self, *, lowering_platforms=None):
+        """Return the next stage, a `Lowered`."""
+        lowered = super().lower(lowering_platforms=lowering_platforms)
+        return self._next(LentLowered, placement=lowered.placement)
+
+
+class LentLowered(Lowered):
+    """A program of the arrays that references hold; it returns new ones for them."""
+
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, without those of what references hold."""
+        return super().out_info[0]
+
+    def compile(self, compiler_options=None):
+        """Return the last stage, a `Compiled`, which is called with references."""
+        check_compiler_options(compiler_options)
+        return self._next(LentCompiled)
+
+
+class LentCompiled(Compiled):
+    """A program that reads and writes references among its arguments."""
+
+    @property
+    def __name__(self):
+        return self.fun_name
+
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, without those of what references hold."""
+        return super().out_info[0]
+
+    def __call__(self, /, *args, **kwargs):
+        """Run the program, on references of the types it was made for."""
+        loan = Loan(f"a call of {self.fun_name}", self, args, kwargs)
+        return loan.call(super().__call__)
+
+
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
@@ -339,6 +389,10 @@ class Inspectable:
 
         Leaves of the arguments may be `ShapeDtypeStruct`.
         """
+        if holds_refs((args, kwargs)):
+            loan = Loan("jit", self._fun, args, kwargs)
+            traced = _twin(self).trace(*loan.args, **loan.kwargs)
+            return traced._next(LentTraced)
         call, statics = self._flat_call(args, kwargs, abstractify)
         program = trace_call(call, statics)
         if refs_in(program.captured):
@@ -419,13 +473,18 @@ def _call_with_refs(function, args, kwargs):
     """Call a jitted function some of whose arguments are references."""
     if not _runs_or_is_written():
         return function._fun(*args, **kwargs)
+    return Loan("jit", function._fun, args, kwargs).call(_twin(function))
+
+
+def _twin(function):
+    """Return a jitted function that takes arrays for references, and returns them."""
     if function not in _twins:
         options = function._options
         if options.out_shardings is not UNSPECIFIED:
             results = options.out_shardings, UNSPECIFIED
             options = options._replace(out_shardings=results)
         _twins[function] = type(function)(returning_refs(function._fun), options)
-    return Loan("jit", function._fun, args, kwargs).call(_twins[function])
+    return _twins[function]
 
 
 def _rules_hold_refs(jaxpr):

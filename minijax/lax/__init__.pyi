@@ -80,8 +80,10 @@ from minijax.lax.arithmetic import sub as sub
 from minijax.lax.arithmetic import sub_p as sub_p
 from minijax.lax.arithmetic import tanh as tanh
 from minijax.lax.arithmetic import tanh_p as tanh_p
+from minijax.lax.composites import after_all as after_all
 from minijax.lax.composites import broadcast_like as broadcast_like
 from minijax.lax.composites import composite as composite
+from minijax.lax.composites import create_token as create_token
 from minijax.lax.composites import device_put_p as device_put_p
 from minijax.lax.composites import dtype as dtype
 from minijax.lax.composites import empty as empty
@@ -229,6 +231,8 @@ from minijax.lax.ragged_products import PrecisionLike as PrecisionLike
 from minijax.lax.ragged_products import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from minijax.lax.ragged_products import index_take as index_take
 from minijax.lax.ragged_products import ragged_dot_general as ragged_dot_general
+from minijax.lax.reductions import DotAlgorithm as DotAlgorithm
+from minijax.lax.reductions import DotAlgorithmPreset as DotAlgorithmPreset
 from minijax.lax.reductions import Precision as Precision
 from minijax.lax.reductions import argmax as argmax
 from minijax.lax.reductions import argmax_p as argmax_p

@@ -121,6 +121,28 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.mul(x1, y1) + high(middle, half) + high(rest, half)
 
 
+def create_token(_: Any = None) -> Array:
+    """Return a token: an array without elements, which a program may pass along.
+
+    Programs run their effects in the order in which they were written, so nothing
+    here asks for tokens; programs that were written for JAX may make them.
+
+    Reference: ``jax.lax.create_token``.
+    """
+    return lax.full((0,), False)
+
+
+def after_all(*operands: Array) -> Array:
+    """Return a token that is made when others have been made.
+
+    Args:
+      operands: tokens of `create_token`.
+
+    Reference: ``jax.lax.after_all``.
+    """
+    return lax.optimization_barrier((*operands, create_token()))[-1]
+
+
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Repeat an array along axes until it has the shape of another one.
 

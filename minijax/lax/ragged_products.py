@@ -23,10 +23,13 @@ from minijax.arrays.numerics import (
 )
 from minijax.arrays.out_sharding import with_out_sharding
 from minijax.core import Array
-from minijax.lax.reductions import Precision
+from minijax.lax.reductions import DotAlgorithm, DotAlgorithmPreset, Precision
 from minijax.typing import ArrayLike
 
-PrecisionLike = None | str | Precision | tuple[str, str] | tuple[Precision, Precision]
+PrecisionLike = (
+    None | str | Precision | tuple[str, str] | tuple[Precision, Precision]
+    | DotAlgorithm | DotAlgorithmPreset
+)  # fmt: skip
 _Pair = tuple[Sequence[int], Sequence[int]]
 DotDimensionNumbers = tuple[_Pair, _Pair]
 

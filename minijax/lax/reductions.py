@@ -11,7 +11,9 @@ References: ``jax.lax``, ``jax.lax.dot_general``, type promotion and broadcastin
 # edit the chapter, not this file.
 
 import enum
-from typing import Any
+import functools
+import os
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,9 @@ from minijax.arrays.dtypes import (
     PYTHON_TYPES,
     WIDE_DTYPES,
     X64_TO_X32,
+    _one_of,
     canonicalize_dtype,
+    config,
     dtype_kind,
     dtype_name,
     dtype_of_lattice_node,
@@ -253,7 +257,7 @@ def _common_dtype(lhs, rhs):
     )[0]
 
 
-def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
+def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type, precision=None):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_axes("lhs", lhs, lhs_contract, lhs_batch)
     _check_axes("rhs", rhs, rhs_contract, rhs_batch)
@@ -291,27 +295,111 @@ class Precision(enum.Enum):
     Reference: ``jax.lax.Precision``.
     """
 
-    DEFAULT = "default"
-    HIGH = "high"
-    HIGHEST = "highest"
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
 
     @classmethod
     def _missing_(cls, value):
-        if value not in _OTHER_NAMES:
-            names = [one.value for one in cls] + [*_OTHER_NAMES]
-            raise ValueError(
-                f"Precision argument must be one of: None, a string in {names}, a "
-                f"lax.Precision, or a tuple of two of these; got {value!r}."
-            )
-        return cls[_OTHER_NAMES[value]]
+        return cls[PRECISION_NAMES[value]] if value in PRECISION_NAMES else None
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
 
 
-# What JAX calls them besides, after the numbers that a TPU multiplies.
-_OTHER_NAMES = {
-    "float32": "HIGHEST",
-    "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
-    "bfloat16": "DEFAULT", "fastest": "DEFAULT",
+class DotAlgorithm(NamedTuple):
+    """An algorithm that a product is asked to use; here, all products are exact.
+
+    Attributes:
+      lhs_precision_type, rhs_precision_type: the dtypes that factors are rounded to.
+      accumulation_type: the dtype of sums.
+      lhs_component_count, rhs_component_count: how many numbers stand for a factor.
+      num_primitive_operations: how many products of such numbers are made.
+      allow_imprecise_accumulation: whether some sums may be less exact.
+
+    Reference: ``jax.lax.DotAlgorithm``.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms by their names: the dtypes of both factors, and that of the sum.
+
+    Reference: ``jax.lax.DotAlgorithmPreset``.
+    """
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"DotAlgorithmPreset.{self.name}"
+
+
+# What a precision is called, also after the numbers that a TPU multiplies.
+PRECISION_NAMES = {
+    "highest": "HIGHEST", "float32": "HIGHEST",
+    "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
+    "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT",
+    None: "DEFAULT",
 }  # fmt: skip
+PRECISION_CHOICES = (
+    None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    *(preset.name for preset in DotAlgorithmPreset if preset.name != "DEFAULT"),
+)  # fmt: skip
+_MATMUL_SWITCH = "jax_default_matmul_precision"
+config.define(
+    _MATMUL_SWITCH,
+    os.environ.get(_MATMUL_SWITCH.upper()),
+    functools.partial(_one_of, PRECISION_CHOICES),
+)
+
+
+def canonicalize_precision(precision):
+    """Return what a product is asked for, or the switch: None, a pair, an algorithm."""
+    if precision is None:
+        precision = config.jax_default_matmul_precision
+        return precision if precision is None else canonicalize_precision(precision)
+    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = precision if isinstance(precision, tuple | list) else (precision,) * 2
+    same = any(all(isinstance(x, kind) for x in pair) for kind in (str, Precision))
+    if len(pair) != 2 or not same or not {*pair} <= {*Precision, *PRECISION_NAMES}:
+        raise ValueError(
+            f"Precision argument must be one of: None, a string in "
+            f"{[*PRECISION_NAMES]}, a lax.Precision, a tuple of two of these, a "
+            "lax.DotAlgorithmPreset or its name, or a lax.DotAlgorithm; got "
+            f"{precision!r}."
+        )
+    return Precision(pair[0]), Precision(pair[1])
 
 
 def _converted_last(dtype, operands):
@@ -322,12 +410,6 @@ def _converted_last(dtype, operands):
     if operands.kind == "c":
         return dtype.kind != "c"
     return operands.kind not in "biu" and dtype.kind in "biu"
-
-
-def _check_precision(precision):
-    for one in precision if isinstance(precision, tuple) else (precision,):
-        if one is not None:
-            Precision(one.lower() if isinstance(one, str) else one)
 
 
 @with_out_sharding
@@ -346,7 +428,8 @@ def dot_general(
       lhs, rhs: arrays.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch,
         rhs_batch))``: pairs of axes that are summed over, and pairs that are shared.
-      precision: a `Precision` or its name; it changes nothing.
+      precision: a `Precision` or its name, a pair of them, or an algorithm; by default
+        what the switch ``jax_default_matmul_precision`` says. It changes nothing.
       preferred_element_type: the dtype of the result; by default, what the operands'
         dtypes promote to. Where it is real and they are complex, or an integer and they
         are floats, the sum of the products is converted.
@@ -356,7 +439,6 @@ def dot_general(
 
     Reference: ``jax.lax.dot_general``.
     """
-    _check_precision(precision)
     contracting, batch = dimension_numbers
     own, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None
     last: np.dtype | None = None
@@ -377,6 +459,7 @@ def dot_general(
             tuple(map(canonicalize_int_tuple, contracting)),
             tuple(map(canonicalize_int_tuple, batch)),
         ),
+        precision=canonicalize_precision(precision),
         preferred_element_type=dtype,
     )
     if last is None:

@@ -621,7 +621,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 
     Args:
       arrays: at least two matrices; the first and the last may be vectors.
-      precision: ignored, as in every product.
+      precision: as in ``minijax.lax.dot_general``.
 
     Raises:
       ValueError: if their shapes do not fit.
@@ -640,7 +640,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
         sizes[1] = chain[0].shape[0]
     if chain[-1].ndim == 1:
         sizes[-1] = 1
-    return _chained(chain, _splits(sizes), 0, len(chain))
+    return _chained(chain, _splits(sizes), 0, len(chain), precision)
 
 
 def _check_chain(shapes):
@@ -670,8 +670,10 @@ def _splits(sizes):
     return best
 
 
-def _chained(chain, splits, i, j):
+def _chained(chain, splits, i, j, precision):
     k = splits[i, j][1]
     if k is None:
         return chain[i]
-    return _chained(chain, splits, i, k) @ _chained(chain, splits, k, j)
+    left = _chained(chain, splits, i, k, precision)
+    right = _chained(chain, splits, k, j, precision)
+    return jnp.matmul(left, right, precision=precision)

@@ -31,13 +31,21 @@ from minijax.indexing.dimension_numbers import (
     ScatterIndexInfo,
     scatter_with_combiner,
 )
-from minijax.indexing.dynamic_slices import index_dtype, with_size_added
+from minijax.indexing.dynamic_slices import (
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+    index_dtype,
+    with_size_added,
+)
 from minijax.indexing.gather_scatter import index_array, scatter_add_p, scatter_p
 from minijax.indexing.indexer import (
+    cut_window,
     expand_bool_indices,
+    holds_slices,
     index_to_gather,
     normalize_negative_indices,
     parse_index,
+    without_slices,
 )
 from minijax.indexing.scatter_variants import (
     scatter_apply,
@@ -92,6 +100,11 @@ def scatter_indexed_update(array, index, values, enter, promises, wrap=True):
       promises: what the caller says of the places, and what becomes of those outside.
       wrap: whether negative places count from the end.
     """
+    if holds_slices(index):
+        plain, slices = without_slices(index, array.shape)
+        args = plain, values, enter, promises, wrap
+        act = lambda window: scatter_indexed_update(window, *args)  # noqa: E731
+        return update_window(array, slices, act)
     aval, values = typeof(array), as_update(array, values)
     places = expand_bool_indices(parse_index(index, aval.shape), aval.shape)
     plan, truths = index_to_gather(places, aval.shape, wrap)
@@ -108,6 +121,21 @@ def scatter_indexed_update(array, index, values, enter, promises, wrap=True):
     out = enter(array, indices, values, numbers, **how)
     out = lax.squeeze(out, truths) if truths else out
     return as_type(out, aval.dtype, aval.weak_type)
+
+
+def update_window(array, slices, update):
+    """Return an array in which a window is replaced by what `update` makes of it."""
+    if not slices:
+        return update(array)
+    (axis, one), *others = slices
+    window = update_window(cut_window(array, axis, one), others, update)
+    if one.stride > 1:
+        span = dynamic_slice_in_dim(array, one.start, one.span, axis)
+        strided = *(slice(None),) * axis, slice(None, None, one.stride)
+        promises = ScatterIndexInfo()
+        enter = entering_by(scatter_p, None)
+        window = scatter_indexed_update(span, strided, window, enter, promises)
+    return dynamic_update_slice_in_dim(array, window, one.start, axis)
 
 
 def as_update(array, values):

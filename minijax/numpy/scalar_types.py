@@ -301,12 +301,20 @@ def printoptions(*args: Any, **kwargs: Any) -> Any:
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the array, or the arrays, in a file that `save` or `savez` wrote.
 
+    NumPy's files do not name the types of other packages. Elements of two bytes that
+    have no name are taken for ``bfloat16``. Those of one byte could be of many types
+    (``int4``, ``float8_e4m3fn``): NumPy's array of bytes is returned, whose ``view``
+    the caller takes.
+
     Reference: ``jax.numpy.load``.
     """
     found = np.load(file, *args, **kwargs)
     if dtypes.bfloat16 is not None and getattr(found, "dtype", None) == "V2":
-        found = found.view(dtypes.bfloat16)  # a type that NumPy's files do not name
-    return asarray(found) if isinstance(found, np.ndarray) else found
+        found = found.view(dtypes.bfloat16)
+    if not isinstance(found, np.ndarray) or found.dtype.kind == "V":
+        known = getattr(found, "dtype", None) == dtypes.bfloat16
+        return asarray(found) if known else found
+    return asarray(found)
 
 
 def frombuffer(

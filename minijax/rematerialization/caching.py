@@ -135,6 +135,7 @@ def memoize(make):
 # The switches that change what tracing writes down.
 trace_context_switches: list[str] = """
     jax_enable_x64 jax_disable_jit jax_numpy_dtype_promotion jax_numpy_rank_promotion
+    jax_default_matmul_precision
 """.split()
 
 

@@ -15,8 +15,11 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
 #   (caab78ef).
+# Amended in chapters/28_indexing_rest.md: vjp (b4d88730).
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from minijax import lax
@@ -32,9 +35,9 @@ from minijax.lax.arithmetic import astype
 from minijax.linearization.linearize import linearize_flat
 from minijax.numpy.operands import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.argument_checks import check_callable, zeros_of_tangent
-from minijax.pytrees.registry import keystr
-from minijax.pytrees.tree_operations import Partial
+from minijax.pytrees.argument_checks import check_callable, is_ref, zeros_of_tangent
+from minijax.pytrees.registry import keystr, register_pytree_node
+from minijax.pytrees.tree_operations import Partial, tree_flatten, tree_leaves
 from minijax.pytrees.tree_util import tree_leaves_with_path
 from minijax.reverse_mode.argument_checks import (
     check_input_dtypes_grad,
@@ -233,7 +236,7 @@ def select_n_transpose(cotangents, which, *cases):
 transpose_rules[lax.select_n_p] = select_n_transpose
 
 
-def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype):
+def dot_transpose(ct, linear, known, contract, batch, ct_contract, **dtypes):
     """Transpose a matrix product in one factor: multiply the cotangent by the other.
 
     Args:
@@ -241,7 +244,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
       linear, known: the two factors, the first of them `UndefinedPrimal`.
       contract, batch: for each of the two, in this order, the axes of either kind.
       ct_contract: the axes of `ct` that came from the free axes of `known`.
-      result_dtype: the `preferred_element_type` of the product.
+      dtypes: what else the product was given, which this one is given as well.
 
     Returns:
       The cotangent of `linear`. Summing `ct` and `known` over the free axes of the
@@ -252,7 +255,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
     known_free = lhs_free_axes(typeof(known).ndim, contract[1], batch[1])
     numbers = (ct_contract, known_free), (ct_batch, batch[1])
     known = with_dtype(known, typeof(ct).dtype)
-    product = lax.dot_general(ct, known, numbers, None, result_dtype)
+    product = lax.dot_general(ct, known, numbers, **dtypes)
     # Its last axes are the contracted ones of `known`, in the order they have there.
     contracted = [contract[0][i] for i in inverse_permutation(contract[1])]
     order = inverse_permutation([*batch[0], *free, *contracted])
@@ -266,18 +269,18 @@ def with_dtype(x, dtype):
     return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
-def dot_lhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_lhs(ct, lhs, rhs, dimension_numbers, **dtypes):
     """Transpose a matrix product in its left factor."""
     contract, batch = dimension_numbers
     of_rhs = range(lhs.aval.ndim - len(contract[0]), typeof(ct).ndim)
-    return dot_transpose(ct, lhs, rhs, contract, batch, of_rhs, preferred_element_type)
+    return dot_transpose(ct, lhs, rhs, contract, batch, of_rhs, **dtypes)
 
 
-def dot_rhs(ct, lhs, rhs, dimension_numbers, preferred_element_type):
+def dot_rhs(ct, lhs, rhs, dimension_numbers, **dtypes):
     """Transpose a matrix product in its right factor."""
     contract, batch = (pair[::-1] for pair in dimension_numbers)
     of_lhs = range(len(batch[0]), typeof(lhs).ndim - len(contract[1]))
-    return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, preferred_element_type)
+    return dot_transpose(ct, rhs, lhs, contract, batch, of_lhs, **dtypes)
 
 
 deftranspose(lax.dot_general_p, dot_lhs, dot_rhs, bilinear=True)
@@ -485,6 +488,119 @@ def aval_text(aval):
     return f"{name}[{','.join(map(str, aval.shape))}]"
 
 
+@dataclass(frozen=True)
+class NotNeeded:
+    """Stands for an argument whose value the derivative does not need."""
+
+
+@dataclass(frozen=True)
+class GradValue:
+    """Asks for a cotangent as an array."""
+
+
+@dataclass(frozen=True)
+class GradRef:
+    """Stands for a cotangent that was added to a reference."""
+
+
+@dataclass(frozen=True)
+class DontWant:
+    """Asks for no cotangent."""
+
+
+@dataclass(frozen=True)
+class DidntWant:
+    """Stands for a cotangent that was not asked for."""
+
+
+for _word in NotNeeded, GradRef, DidntWant:
+    register_pytree_node(_word, lambda x: ((), None), lambda _, __, kind=_word: kind())
+
+
+def _deliver(wanted, ct):
+    """Return a cotangent, or what stands for it after it went elsewhere."""
+    if is_ref(wanted):
+        wanted.write(wanted.read() + ct)
+        return GradRef()
+    return DidntWant() if isinstance(wanted, DontWant) else ct
+
+
+class VJP:
+    """A function that pulls cotangents back, with the values that it needs for that.
+
+    Args:
+      fun: a function of `args_res`, `opaque_residuals`, and cotangents.
+      in_tree, out_tree: the trees of the arguments and of the result.
+      args_res: for each argument what is needed of it: tuples of its leaves, with
+        `NotNeeded` for the others. It is a list, and its items may be replaced.
+      opaque_residuals: list of the other arrays that are needed.
+      jaxpr: the linear program, a `Jaxpr`.
+
+    Reference: what ``jax.vjp`` returns.
+    """
+
+    def __init__(self, fun, in_tree, out_tree, args_res, opaque_residuals, jaxpr):
+        self.fun, self.in_tree, self.out_tree = fun, in_tree, out_tree
+        self.args_res, self.opaque_residuals = args_res, opaque_residuals
+        self.jaxpr = jaxpr
+
+    def __call__(self, *cotangents):
+        """Return a tuple with a tree of cotangents for each argument."""
+        return self.fun(self.args_res, self.opaque_residuals, *cotangents)
+
+    def with_refs(self, *refs):
+        """Return a function of the cotangents that adds its results to references.
+
+        Args:
+          *refs: trees like the arguments. A leaf is a reference; or it is
+            ``ad.GradValue()``, for an array, or ``ad.DontWant()``.
+
+        Raises:
+          ValueError: if the trees are others.
+        """
+        leaves, tree = tree_flatten(refs)
+        if tree != self.in_tree:
+            raise ValueError(
+                f"with_refs takes trees like the arguments, {self.in_tree}, not {tree}."
+            )
+
+        def pull(*cotangents):
+            found = tree_leaves(self(*cotangents))
+            return self.in_tree.unflatten(map(_deliver, leaves, found))
+
+        return pull
+
+
+register_pytree_node(
+    VJP,
+    lambda x: (
+        (x.args_res, x.opaque_residuals),
+        (x.fun, x.in_tree, x.out_tree, x.jaxpr),
+    ),
+    lambda aux, kept: VJP(*aux[:3], *kept, aux[3]),
+)
+
+
+def _pull(on_trees, flat, sources, args_res, opaque_residuals, *cotangents):
+    """Pull cotangents back with the residuals from where they are kept."""
+    args = tree_leaves(args_res, is_leaf=lambda x: isinstance(x, NotNeeded))
+    consts = [(args if own else opaque_residuals)[i] for own, i in sources]
+    return on_trees(partial(flat, consts), *cotangents)
+
+
+def _kept_apart(leaves, consts):
+    """Return for each residual its place, what is kept of arguments, and the rest."""
+    places = {id(x): i for i, x in enumerate(leaves)}
+    sources, others = [], []
+    for const in consts:
+        own = id(const) in places
+        sources.append((own, places[id(const)] if own else len(others)))
+        others += [] if own else [const]
+    used = set(map(id, consts))
+    kept = [x if id(x) in used else NotNeeded() for x in leaves]
+    return sources, kept, others
+
+
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -497,9 +613,10 @@ def vjp(
 
     Returns:
       The pair ``(result, vjp_fun)``; with `has_aux` the triple ``(result, vjp_fun,
-      aux)``. `vjp_fun` takes one tree with the structure, shapes and dtypes of the
-      result and returns a tuple with a tree for each of `primals`: the vector-Jacobian
-      product. It may be called again and again, and is itself a tree of arrays.
+      aux)``. `vjp_fun`, a `VJP`, takes one tree with the structure, shapes and dtypes
+      of the result and returns a tuple with a tree for each of `primals`: the
+      vector-Jacobian product. It may be called again and again, and is itself a tree
+      of arrays; ``vjp_fun.with_refs`` adds cotangents to references.
 
     Raises:
       TypeError: if `fun` cannot be called or a leaf is no array or scalar.
@@ -511,7 +628,12 @@ def vjp(
     flat, pullback = vjp_flat_fun(call, call.leaves, lambda: call.num_outs)
     avals = list(map(typeof, flat[: call.num_outs]))
     on_trees = TreePullback("vjp", call, avals, ValueError)
-    result = call.output(flat), Partial(on_trees, pullback)
+    sources, kept, others = _kept_apart(call.leaves, pullback.args[0])
+    args_res = call.args_tree.walk(lambda xs, _: xs, lambda x: x, kept)
+    pull = partial(_pull, on_trees, pullback.func, sources)
+    trees = call.args_tree, call.out_tree
+    vjp_fun = VJP(pull, *trees, list(args_res), others, pullback.func.jaxpr)
+    result = call.output(flat), vjp_fun
     return (*result, call.aux(flat)) if has_aux else result
 
 

@@ -372,8 +372,8 @@ register_stablehlo_rules({"reshape": _reshape, "squeeze": _reshape})
 
 def precision_config(precision):
     """Return the names of two precisions; the highest, if nothing else was asked."""
-    both = precision if isinstance(precision, tuple) else (precision,) * 2
-    return [(x or Precision.HIGHEST).name for x in both]
+    asked = isinstance(precision, tuple) and isinstance(precision[0], Precision)
+    return [x.name for x in (precision if asked else (Precision.HIGHEST,) * 2)]
 
 
 def _dot_general(block, eqn, x, y):

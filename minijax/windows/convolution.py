@@ -30,7 +30,7 @@ from minijax.jitting.stages import FLOPS, _moved, cost_rules
 from minijax.kernels.builder import broadcast_scalar_view, transpose_view
 from minijax.kernels.lowering import kernel_rules
 from minijax.lax.arithmetic import astype
-from minijax.lax.reductions import Precision
+from minijax.lax.reductions import canonicalize_precision
 from minijax.matmul.lowering import materialize
 from minijax.python_backend.codegen import python_rules
 from minijax.python_backend.source import write_evaluation
@@ -136,7 +136,7 @@ def conv_general_dilated(
       dimension_numbers: which axis is which, see `conv_dimension_numbers`.
       feature_group_count: in how many groups features are, each with its own window.
       batch_group_count: in how many groups examples are, each with its own window.
-      precision: a `Precision`, its name, or a pair; it changes nothing.
+      precision: as in `dot_general`; it changes nothing.
       preferred_element_type: the dtype of the result; by default that of `lhs`.
       out_sharding: where the result lies on a mesh.
 
@@ -166,7 +166,7 @@ def conv_general_dilated(
         dimension_numbers=numbers,
         feature_group_count=operator_index(feature_group_count, "feature_group_count"),
         batch_group_count=operator_index(batch_group_count, "batch_group_count"),
-        precision=_precisions(precision),
+        precision=canonicalize_precision(precision),
         preferred_element_type=preferred_element_type,
         out_sharding=None,
     )
@@ -200,16 +200,6 @@ def _pairs(padding):
             "padding argument to conv_general_dilated should be a string or a sequence "
             f"of (low, high) pairs, got {padding!r}."
         ) from None
-
-
-def _precisions(precision):
-    if precision is None:
-        return None
-    pair = precision if isinstance(precision, tuple | list) else (precision,) * 2
-    return tuple(
-        x if x is None else Precision(x.lower() if isinstance(x, str) else x)
-        for x in pair
-    )
 
 
 # The columns of a convolution: derivatives, batches, costs.

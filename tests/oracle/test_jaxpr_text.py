@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 from jax._src import core as jax_core
 
+from minijax import default_matmul_precision
 from minijax.core import Primitive
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.jaxprs.pretty_printer import jaxpr_text
@@ -177,6 +178,93 @@ def test_program(source, args):
     expected = theirs.replace(eqns=eqns).pretty_print(use_color=False)
     expected = expected.replace(SUM_OVER_AXIS, "reduce_sum[axes=(0,)]")
     assert str(text_in("minijax", source, args)) == expected
+
+
+# What a product asks for: by its arguments, or by the switch.
+
+ASKED = [
+    "None",
+    "'highest'",
+    "'bfloat16_3x'",
+    "lax.Precision.HIGH",
+    "('default', 'high')",
+    "(lax.Precision.HIGHEST, lax.Precision.DEFAULT)",
+    "'F32_F32_F32'",
+    "'DEFAULT'",
+    "lax.DotAlgorithmPreset.BF16_BF16_F32_X6",
+    "lax.DotAlgorithm('float16', 'bfloat16', 'float32', 2, allow_imprecise_accumulation=True)",  # noqa: E501
+]
+SWITCHED = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"]
+SWITCHED += [one.name for one in lax.DotAlgorithmPreset if one.name != "DEFAULT"]
+IMAGES = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 3, 3), np.float32)
+PRODUCTS = {
+    "jnp.dot(x, x.T, precision=p)": (m,),
+    "jnp.dot(x, y, precision=p, preferred_element_type='float16')": (m, x),
+    "jnp.matmul(x, y, precision=p)": (b, m.T),
+    "jnp.matmul(x, x.mT, precision=p, preferred_element_type='bfloat16')": (b,),
+    "jnp.vdot(x, x, precision=p)": (x,),
+    "jnp.inner(x, x, precision=p)": (m,),
+    "jnp.tensordot(x, x, 2, precision=p)": (m,),
+    "jnp.tensordot(x, x, ((1,), (1,)), precision=p)": (m,),
+    "jnp.einsum('ij,kj->ik', x, x, precision=p).sum()": (m,),
+    "lax.dot(x, y, precision=p)": (m, x),
+    "lax.dot(x, x, precision=p)": (x,),
+    "lax.dot(x, y, precision=p, preferred_element_type=np.int32)": (i, i),
+    "lax.batch_matmul(x, lax.transpose(x, (0, 2, 1)), p)": (b,),
+    "lax.dot_general(x, x, (((1,), (1,)), ((0,), (0,))), p)": (b,),
+    "lax.conv(x, y, (1, 1), 'VALID', precision=p)": IMAGES,
+    "lax.conv(x, y, (1, 1), 'VALID', p, 'float32')": IMAGES,
+    "lax.conv_general_dilated(x, y, (1, 1), 'SAME', precision=p)": IMAGES,
+    "lax.conv_transpose(x, x, (1, 1), 'SAME', precision=p)": (IMAGES[1][:1],),
+    "jax.grad(lambda x: jnp.dot(x, x.T, precision=p).sum())(x)": (m,),
+    "jax.vmap(lambda v: jnp.dot(v, y, precision=p))(x)": (m, x),
+    "jax.grad(lambda x: lax.conv(x, y, (1, 1), 'VALID', precision=p).sum())(x)": IMAGES,
+}  # fmt: skip
+
+
+# These are made of other operations there, around the same products.
+COMPOSED = {
+    "jnp.vecdot(x, x, precision=p)": (m,),
+    "jnp.matvec(x, y)": (m, x),
+    "jnp.vecmat(y, x)": (m.T, x),
+    "jnp.linalg.multi_dot([x, x.T, x], precision=p)": (m,),
+    "jnp.convolve(x, x, precision=p)": (x,),
+}
+
+
+def printed(package, expression, asked):
+    args = (PRODUCTS | COMPOSED)[expression]
+    inside = f"(lambda p: {expression})({asked})"
+    source = f"lambda jax, jnp, lax: lambda {', '.join('xyzw'[: len(args)])}: {inside}"
+    text = str(text_in(package, source, args))
+    text = re.sub(r"\b(out_sharding|dimensions)=None", "", text)
+    text = re.sub(r"\s+", " ", text).replace(" ]", "]")
+    if expression in PRODUCTS:
+        return text
+    return re.findall(r"precision=.*?(?= preferred_element_type| rhs_dilation)", text)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("expression", PRODUCTS | COMPOSED)
+def test_a_product_prints_what_it_was_asked_for(expression, asked):
+    ours, theirs = (printed(name, expression, asked) for name in ("minijax", "jax"))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("value", SWITCHED)
+@pytest.mark.parametrize("expression", PRODUCTS | COMPOSED)
+def test_a_product_prints_what_the_switch_asks_for(expression, value):
+    with jax.default_matmul_precision(value):
+        theirs = printed("jax", expression, "None")
+    with default_matmul_precision(value):
+        assert printed("minijax", expression, "None") == theirs
+
+
+@pytest.mark.parametrize("asked", ["1", "'HIGHEST'", "('high', None)", "('high',)"])
+def test_what_is_no_precision_is_refused(asked):
+    for package in "jax", "minijax":
+        with pytest.raises(ValueError, match="Precision argument must be one of"):
+            printed(package, "lax.dot(x, x, precision=p)", asked)
 
 
 # The printer alone, on jaxprs of JAX itself with all that they contain.

@@ -179,3 +179,142 @@ def test_what_may_not_get_out_is_refused_by_both(transform):
         )
         with pytest.raises(Exception, match="Move the array reference"):
             wrapped(xs if transform == "vmap" else 1.0)
+
+
+# Programs that are compiled ahead of time, with references among their arguments.
+
+
+def _ahead(top):
+    jnp = top.numpy
+
+    def scaled(ref, x):
+        ref[...] = ref[...] * x
+        return {"first": ref[0] + 1}
+
+    def moved(to, source):
+        to[...] = source[...]
+        source[0] = 5.0
+
+    def refs():
+        return top.new_ref(jnp.arange(3.0)), top.new_ref(jnp.ones(3))
+
+    def one():
+        ref, _ = refs()
+        compiled = top.jit(scaled).lower(ref, 2.0).compile()
+        outs = compiled(ref, 2.0), compiled(ref, 3.0), compiled(refs()[1], 4.0)
+        return outs, ref[...]
+
+    def two():
+        compiled = top.jit(moved).trace(*refs()).lower().compile()
+        one, other = refs()
+        return compiled(one, other), one[...], other[...]
+
+    def by_name():
+        ref, _ = refs()
+        compiled = top.jit(scaled).lower(x=2.0, ref=ref).compile()
+        return compiled(ref=ref, x=2.0), ref[...]
+
+    def other_shape():
+        ref, _ = refs()
+        top.jit(scaled).lower(ref, 2.0).compile()(top.new_ref(jnp.ones(4)), 2.0)
+
+    return {"one": one, "two": two, "by name": by_name, "shape": other_shape}
+
+
+@pytest.mark.parametrize("name", ["one", "two", "by name"])
+def test_programs_compiled_for_references_write_to_them(name):
+    found, wanted = (jax.tree.leaves(_ahead(top)[name]()) for top in (minijax, jax))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_a_program_compiled_for_references_tells_what_it_returns():
+    ref = minijax.new_ref(minijax.numpy.ones(3))
+    lowered = minijax.jit(lambda ref: {"first": ref[0]}).lower(ref)
+    for stage in (lowered, lowered.compile()):
+        assert stage.out_info["first"].shape == ()
+
+
+def test_a_program_compiled_for_references_refuses_another_shape():
+    for top in (minijax, jax):
+        with pytest.raises(TypeError, match="float32\\[4\\]"):
+            _ahead(top)["shape"]()
+
+
+# What `vjp` returns: a tree of what it keeps, which adds cotangents to references.
+
+
+def _pulled(top):
+    jnp, ad = top.numpy, top.ad
+    weights, x = {"a": jnp.array([3.0, 4.0]), "b": jnp.ones(2)}, jnp.float32(2)
+
+    def f(w, x):
+        return jnp.sum(w["a"] * w["a"]) * x, 3 * w["b"]
+
+    def pull(*primals):
+        return top.vjp(f, *(primals or (weights, x)))[1]
+
+    cts = jnp.float32(1), jnp.ones(2)
+
+    def into(w):
+        ref = top.new_ref(jnp.full(2, 10.0))
+        wanted = {"a": ref, "b": ad.DontWant()}, ad.GradValue()
+        return [pull(w, x).with_refs(*wanted)(cts) for _ in range(2)], ref[...]
+
+    def emptied():
+        found = pull()
+        (kept, unused), found.args_res[0] = found.args_res[0], None
+        found.args_res[0] = kept * 2, unused
+        return found(cts)
+
+    def parts():
+        found = pull()
+        kinds = [type(leaf).__name__ for leaf in found.args_res[0]]
+        return kinds, len(found.args_res)
+
+    def integers():
+        ref, found = top.new_ref(x), top.vjp(lambda i, x: i * x, 3, x)[1]
+        return found.with_refs(ad.GradValue(), ref)(x)[1], ref[...]
+
+    return {
+        "into": lambda: into(weights),
+        "into jit": lambda: top.jit(lambda w: into(w)[1])(weights),
+        "emptied": emptied,
+        "parts": parts,
+        "integers": integers,
+        "argument of jit": lambda: top.jit(lambda pull: pull(cts))(pull()),
+        "result of jit": lambda: top.jit(lambda w: pull(w, x))(weights)(cts),
+        "vmap": lambda: top.vmap(lambda ct, p: p((ct, cts[1])), (0, None))(
+            jnp.ones(3), pull()
+        ),
+        "words": lambda: [str(getattr(ad, w)()) for w in vars(ad)],
+    }
+
+
+@pytest.mark.parametrize("name", _pulled(minijax))
+def test_cotangents_go_where_they_are_wanted(name):
+    found, wanted = _pulled(minijax)[name](), _pulled(jax)[name]()
+    if name == "words":
+        assert sorted(found) == sorted(wanted)
+        return
+    pairs = zip(jax.tree.leaves(_named(found)), jax.tree.leaves(_named(wanted)))
+    for one, other in pairs:
+        assert one == other if isinstance(one, str) else np.allclose(one, other)
+    assert len(jax.tree.leaves(_named(found))) == len(jax.tree.leaves(_named(wanted)))
+
+
+def _named(tree):
+    """A tree with the names of words in it: those of the two libraries are others."""
+    if isinstance(tree, (list, tuple)):
+        return [*map(_named, tree)]
+    if isinstance(tree, dict):
+        return {key: _named(value) for key, value in tree.items()}
+    kind = type(tree).__name__
+    return kind if kind in ("GradRef", "DidntWant", "NotNeeded") else tree
+
+
+def test_with_refs_takes_trees_like_the_arguments():
+    with pytest.raises(ValueError, match="trees like the arguments"):
+        minijax.vjp(lambda x: x, 1.0)[1].with_refs(1, 2)
+    with pytest.raises(Exception):  # noqa: B017, JAX raises that class
+        jax.vjp(lambda x: x, 1.0)[1].with_refs(1, 2)

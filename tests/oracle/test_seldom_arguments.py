@@ -70,6 +70,9 @@ CALLS = {
     "to nothing": lambda j: j.vmap(
         lambda x: j.lax.all_gather(x, "i", to="x"), axis_name="i"
     )(np.ones(2, np.float32)),
+    "to what is reduced": lambda j: j.vmap(
+        lambda x: j.lax.all_gather(x, "i", to="reduced"), axis_name="i"
+    )(np.ones(2, np.float32)),
     "walk": lambda j: j.tree.structure([1, (2, None)]).walk(
         lambda children, aux: sum(children), lambda leaf: 2 * leaf, [3, 4]
     ),

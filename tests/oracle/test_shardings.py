@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -42,6 +43,10 @@ VALUES = """
     top.jit(mapped(lambda v: v * 2))(U)
     top.jit(top.grad(lambda v: (mapped(lambda v: v * v)(v) * 3).sum()))(U)
     top.jit(lambda v: top.lax.fori_loop(0, 3, lambda i, u: mapped(jnp.sin)(u), v))(U)
+    top.jit(invariant('x', tiled=True))(U).tolist()
+    top.jit(invariant('y', axis=1))(U).tolist()
+    top.jit(invariant(('x', 'y'), tiled=True))(U > 3).tolist()
+    top.jit(top.grad(lambda v: (invariant('x', tiled=True)(v) * U).sum()))(U).tolist()
     A('x', 'y') + A('y', 'x')
     A('x') + A('y')
     A('x') + A(None, 'x')
@@ -178,6 +183,10 @@ def surroundings(top):
     def mapped(f):
         return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
 
+    def invariant(names, **how):
+        gather = partial(top.lax.all_gather, axis_name=names, to="invarying", **how)
+        return top.shard_map(gather, mesh=mesh, in_specs=P(names), out_specs=P())
+
     def stacked(v):
         how = {"mesh": mesh, "in_specs": P(None), "out_specs": P("x")}
         return top.shard_map(lambda b: b * 2, **how)(v)
@@ -213,7 +222,8 @@ def surroundings(top):
         "rows": top.numpy.array([1, 4, 6]), "fori": top.lax.fori_loop,
         "O": O, "Q": Q, "on_O": on_O, "whole": lambda x: top.numpy.asarray(np.array(x)),
         "told": lambda x: top.debug.callback(lambda x: None, x),
-        "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
+        "top": top, "mapped": mapped, "invariant": invariant, "jnp": top.numpy,
+        "np": np, "P": P,
         "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
         "shards": lambda x: [shard.data for shard in x.addressable_shards],
