@@ -21,7 +21,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 #   Primitive.get_bind_params (8236823b).
 # Amended in chapters/08_errors_rest.md: trace_scope (e7073957).
 # Amended in chapters/14_callbacks_rest.md: Primitive.__getattr__, Primitive.bind
-#   (cf668109).
+#   (7b820953).
 # Amended in chapters/14_callbacks_rest.md: Trace.main (1a340ba1).
 
 from functools import partial
@@ -50,6 +50,10 @@ class Array(Operators):
 
 # From names to methods ``method(primitive, ...)`` that higher floors give primitives.
 primitive_methods = Registry()
+
+
+# From names to functions that make a method, of what is registered when it is read.
+primitive_rules = Registry()
 
 
 class Primitive:
@@ -100,6 +104,8 @@ class Primitive:
         return params
 
     def __getattr__(self, name):
+        if name in primitive_rules:
+            return primitive_rules[name](self)
         if name not in primitive_methods:
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
         return partial(primitive_methods[name], self)

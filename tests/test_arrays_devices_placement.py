@@ -170,6 +170,16 @@ def test_trees_are_put_on_prefixes(numbers):
     assert minijax.copy_to_host_async(tree) is tree
 
 
+def test_what_is_copied_to_the_host_is_what_has_a_method_for_it():
+    class Kept:
+        def copy_to_host_async(self):
+            asked.append(self)
+
+    asked, kept = [], Kept()
+    tree = [object(), 1, kept]
+    assert minijax.copy_to_host_async(tree) is tree and asked == [kept]
+
+
 def test_arrays_that_are_given_up_are_deleted_if_they_move():
     for device in (FIRST, SECOND):
         numbers = device_put_leaf(np.arange(3.0), FIRST)

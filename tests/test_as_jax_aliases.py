@@ -46,6 +46,15 @@ def test_objects_are_the_same_and_modules_are_not(as_jax):
     assert as_jax.numpy is jnp and as_jax.__name__ == "jax"
 
 
+def test_what_the_array_api_asks_of_a_module(as_jax):
+    import jax.numpy as jnp
+
+    assert jnp.__array_api_version__ == minijax.numpy.__array_api_version__
+    assert "float32" in jnp.__array_namespace_info__().dtypes()
+    with pytest.raises(AttributeError, match="__wrapped__"):
+        _ = jnp.__wrapped__
+
+
 def test_every_public_module_has_an_alias(as_jax):
     public = importlib.import_module("minijax._public").PUBLIC
     for ours in sorted({*public} - {"minijax.__main__"}):

@@ -48,7 +48,8 @@ def test_the_format_is_checked_when_it_is_written():
         refusal = "argument 1, counted from 0, and 1 in all"
         with pytest.raises(IndexError, match=refusal):
             run(X)
-    with pytest.raises(ValueError, match="f-string"):
+    unused = r"Unused keyword arguments to `jax.debug.print`: \['x'\]"
+    with pytest.raises(ValueError, match=f"{unused}. You may be passing an f-string"):
         debug.print(f"{X}", x=X)
     debug.print("", 1.0, skip_format_check=True)
     debug.print(skip_format_check=True)("", 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import grad, jit, jvp, linearize, make_jaxpr, vjp, vmap
+from minijax import grad, jit, jvp, lax, linearize, make_jaxpr, vjp, vmap
 from minijax import numpy as jnp
 from minijax.arrays.array import ShapedArray
 from minijax.extend.core import Primitive, jaxpr_as_fun
@@ -177,3 +177,20 @@ def test_rule_tables_know_users_primitives():
     assert "= my_root" not in lowered.as_text("steps")  # a step of the host
     np.testing.assert_allclose(lowered.compile()(X), 2 * np.sqrt(X), rtol=1e-6)
     del kernel_rules[root]
+
+
+def test_an_evaluation_that_calls_the_one_before_it():
+    calls, plain = [], lax.sin_p.impl
+    shape, seen = lax.sin_p.abstract_eval, []
+    try:
+        lax.sin_p.def_impl(lambda x, **how: calls.append(x.shape) or plain(x, **how))
+        lax.sin_p.def_abstract_eval(lambda x, **how: seen.append(x) or shape(x, **how))
+        np.testing.assert_array_equal(lax.sin_p.bind(X), plain(X))
+        assert make_jaxpr(lax.sin_p.bind)(X).out_avals[0].shape == X.shape
+    finally:
+        lax.sin_p.def_impl(plain)
+        lax.sin_p.def_abstract_eval(shape)
+    lax.sin_p.bind(X)
+    assert calls == [X.shape] and seen
+    with pytest.raises(NotImplementedError, match="impl rule of 'empty'"):
+        Primitive("empty").impl(X)

@@ -137,3 +137,15 @@ def test_places_beyond_31_bits():
     assert [int(c) for c in jaxpr.consts] == [2**31 + 5]
     with pytest.raises(OverflowError, match="jax_enable_x64"):
         index_dtype(2**32)
+
+
+def test_an_index_of_tuples_of_tracers():
+    x = np.arange(42, dtype="float32").reshape(2, 3, 7)
+    for index in ((((0, 1), (1, 0)), 2), ((0, 1), (1, 2))):
+        wanted = x[tuple(map(np.asarray, index))]
+        for take in (lambda x, i: x[i], lambda x, i: x.at[i].get()):
+            np.testing.assert_array_equal(jit(take)(x, index), wanted)
+        added = jit(lambda x, i: x.at[i].add(1.0))(x, index)
+        there = x.copy()
+        np.add.at(there, tuple(map(np.asarray, index)), 1.0)
+        np.testing.assert_array_equal(added, there)

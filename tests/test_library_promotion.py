@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import image, nn, random
 from minijax.experimental import checkify
-from minijax.scipy import fft, signal, special, stats
+from minijax.scipy import fft, linalg, signal, special, stats
 from minijax.scipy.spatial.transform import Rotation, Slerp
 
 KEY = random.key(0)
@@ -38,6 +38,7 @@ CALLS = {
     "dctn": lambda: fft.dctn(M),
     "detrend": lambda: signal.detrend(M),
     "dirichlet": lambda: stats.dirichlet.pdf(M[:, :1] / 15, jnp.ones(3)),
+    "eigh_tridiagonal": lambda: linalg.eigh_tridiagonal(V, V[1:]),
     "gaussian_kde": lambda: stats.gaussian_kde(V).logpdf(V),
     "idct": lambda: fft.idct(M),
     "idctn": lambda: fft.idctn(M),

@@ -401,13 +401,29 @@ ERRORS = [
     (lambda: tree_leaves({1: 2, "a": 3}), ValueError, r"\[1, 'a'\].*OrderedDict"),
     (lambda: tree_unflatten(PAIR, [1]), ValueError, "few.*expected 2, got 1"),
     (lambda: tree_unflatten(PAIR, [1, 2, 3]), ValueError, "many.*expected 2, got 3"),
-    (lambda: tree_map(ADD, (1, 2), (1, 2, 3)), ValueError, "length 2, got length 3"),
-    (lambda: tree_map(ADD, [1], (1,)), ValueError, "a list, got .* type tuple"),
+    (
+        lambda: tree_map(ADD, (1, 2), (1, 2, 3)),
+        ValueError,
+        r"Tuple arity mismatch: 3 != 2; tuple: \(1, 2, 3\)\.",
+    ),
+    (lambda: tree_map(ADD, [1], (1,)), ValueError, r"Expected list, got \(1,\)\."),
     (lambda: tree_map(ADD, [1], iter([1])), ValueError, "list_iterator"),
-    (lambda: tree_map(ADD, {"a": 1}, {"b": 1}), ValueError, r"\('a',\).*\('b',\)"),
-    (lambda: tree_map(ADD, {"a": (1,)}, {"a": 2}), ValueError, r"at \['a'\].*2 of"),
+    (
+        lambda: tree_map(ADD, {"a": 1}, {"b": 1}),
+        ValueError,
+        r"Dict key mismatch; expected keys: \['a'\]; dict: \{'b'",
+    ),
+    (
+        lambda: tree_map(ADD, {"a": (1,)}, {"a": 2}),
+        ValueError,
+        r"at \['a'\]: Expected tuple, got 2\.",
+    ),
     (lambda: tree_map(ADD, {"a": None}, {"a": 2}), ValueError, r"at \['a'\].*None"),
-    (lambda: tree_map(ADD, Point(1, 2), (1, 2)), ValueError, "a Point, got"),
+    (
+        lambda: tree_map(ADD, Point(1, 2), (1, 2)),
+        ValueError,
+        r"Expected named tuple, got \(1, 2\)\.",
+    ),
     (lambda: tree_map(ADD, Layer(1, 2), Layer(1, 2, "n")), ValueError, "'layer'.*'n'"),
     (lambda: tree_map(ADD, Layer([1], 2), Layer(1, 2)), ValueError, r"at \.w: "),
     (
@@ -418,7 +434,7 @@ ERRORS = [
     (
         lambda: tree_util.tree_broadcast({"a": 1, "b": 2}, {"a": 1}),
         ValueError,
-        r"\('a', 'b'\), got one with \('a',\)",
+        r"keys: \['a', 'b'\]; dict: \{'a': 1\}",
     ),
     (lambda: PAIR.flatten_up_to((1, 2)), ValueError, r"begin with PyTreeDef\(\[\*, "),
     (register_twice, ValueError, "Pair.*already"),

@@ -112,11 +112,14 @@ def shown_by_python(error, module, name):
     return ImportError(f"cannot import name {name!r}: {error}", name=module)
 
 
+_DUNDERS = "__all__", "__array_api_version__", "__array_namespace_info__"
+
+
 class Alias(ModuleType):
     """A module of the name jax: what it is asked for, minijax answers."""
 
     def __getattr__(self, name):
-        if name.startswith("__") and name not in (*_VERSIONS, "__all__"):
+        if name.startswith("__") and name not in (*_VERSIONS, *_DUNDERS):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         whole = f"{self.__name__}.{name}"
         asked.setdefault(whole, place_of_caller())

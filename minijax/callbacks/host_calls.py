@@ -167,11 +167,13 @@ class FormatCheck(string.Formatter):
 
     def check_unused_args(self, used_args, args, kwargs):
         unused = [arg for i, arg in enumerate(args) if i not in used_args]
-        unused += [f"{name}=..." for name in kwargs if name not in used_args]
-        if unused:
+        names = [name for name in kwargs if name not in used_args]
+        if unused or names:
+            kind = "Unused arguments" if unused else "Unused keyword arguments"
             raise ValueError(
-                f"Unused arguments to debug.print: {unused}. Is the format an "
-                "f-string? It should be a plain string: it is filled in later."
+                f"{kind} to `jax.debug.print`: {unused + names}. You may be passing an "
+                "f-string, and the format should be a plain string: it is filled in "
+                "later."
             )
 
 

@@ -7,7 +7,7 @@ Reference: ``jax.extend.core.Primitive``.
 # edit the chapter, not this file.
 
 from minijax.arrays.array import as_array_impl, shape_rules
-from minijax.core import impl_rules, primitive_methods
+from minijax.core import impl_rules, primitive_methods, primitive_rules
 
 
 def results_as_jax(primitive, results):
@@ -62,16 +62,22 @@ def _def_abstract_eval(self, shape):
     return shape
 
 
-def _impl(self, *args, **params):
-    """Return what the evaluation returns, now, whatever trace is current."""
-    return results_as_jax(self, impl_rules[self](*args, **params))
+def _rule_of(table):
+    """Return a function that gives the rule of a primitive in a table, as JAX does."""
 
+    def read(primitive):
+        set_now = table.get(primitive)
 
-def _abstract_eval(self, *avals, **params):
-    """Return the types of the results for those of the operands."""
-    return results_as_jax(self, shape_rules[self](*avals, **params))
+        def rule(*args, **params):
+            ours = set_now or table[primitive]  # which says that there is none
+            return results_as_jax(primitive, ours(*args, **params))
+
+        return rule
+
+    return read
 
 
 primitive_methods["def_impl"] = _def_impl
 primitive_methods["def_abstract_eval"] = _def_abstract_eval
-primitive_methods["impl"], primitive_methods["abstract_eval"] = _impl, _abstract_eval
+primitive_rules["impl"] = _rule_of(impl_rules)
+primitive_rules["abstract_eval"] = _rule_of(shape_rules)

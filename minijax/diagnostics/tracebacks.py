@@ -8,7 +8,7 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 
 # Made from chapters/08_errors.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/08_errors_rest.md: filter_error (2900b463).
+# Amended in chapters/08_errors_rest.md: filter_error (2afd08d9).
 # Amended in chapters/08_errors_rest.md: is_internal_file, user_line (dc0788e4).
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
 #   asked_arrays (7dcef570).
@@ -166,7 +166,10 @@ class UnfilteredStackTrace(Exception):
     """The error as it was raised, with all frames: the cause of one that has few."""
 
 
-FOLDED = "(Frames of minijax are folded away: JAX_TRACEBACK_FILTERING=off shows them.)"
+FOLDED = (
+    "(For simplicity, the frames of minijax are folded away: "
+    "JAX_TRACEBACK_FILTERING=off shows them.)"
+)
 
 
 def hide(error):

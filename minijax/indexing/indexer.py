@@ -109,8 +109,16 @@ def array_of_list(entry):
         return entry if number is None else number
     if not isinstance(entry, Sequence) or isinstance(entry, str | bytes):
         return entry
-    known = all(not isinstance(each, Array) for each in entry)
-    return np.asarray(entry, None if entry else int) if known else asarray(entry)
+    if has_arrays(entry):
+        return asarray(entry)
+    return np.asarray(entry, None if entry else int)
+
+
+def has_arrays(entry):
+    """Return whether an array or a tracer is in a list, or in one inside of it."""
+    if isinstance(entry, Sequence) and not isinstance(entry, str | bytes):
+        return any(map(has_arrays, entry))
+    return isinstance(entry, Array)
 
 
 def is_single_integer(index):

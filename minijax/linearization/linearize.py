@@ -119,7 +119,8 @@ def _tangent_aval(call, i, tangent):
     given = tangent if is_float0 else typeof(tangent)
     if (given.shape, given.dtype) != expected:
         raise ValueError(
-            f"The function was linearized with {call.name_of(i)} of type {primal}, so "
+            "linearized function called on tangent values inconsistent with the "
+            f"original primal values: {call.name_of(i)} was of type {primal}, so "
             f"the tangent there needs shape {expected[0]} and dtype "
             f"{_name(expected[1])}, not {given.shape} and {_name(given.dtype)}."
         )

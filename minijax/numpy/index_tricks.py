@@ -323,7 +323,8 @@ def _numbers_of(name, x):
         raise ConcretizationTypeError(
             "Abstract tracer value encountered where concrete value is expected: "
             f"{name} with mode='raise' looks at its indices; got {x!r}. "
-            f"{x.provenance()} Use mode='wrap' or mode='clip' instead."
+            f"The error occurred because {name} was jit-compiled with mode='raise'. "
+            f"Use mode='wrap' or mode='clip' instead. {x.provenance()}"
         )
     return np.asarray(value)
 

@@ -532,9 +532,14 @@ def trace(
       dtype: the type of the result.
       out: must be None, since arrays do not change.
 
+    Raises:
+      ValueError: if the axes are out of bounds, or the same.
+
     Reference: ``jax.numpy.trace``.
     """
     a = as_arraylike("trace", a)
+    if canonical_axis(axis1, a.ndim) == canonical_axis(axis2, a.ndim):
+        raise ValueError(f"axis1 and axis2 can not be same: {axis1} and {axis2}.")
     if not isinstance(offset, Array):
         elements = diagonal(a, offset, axis1, axis2)
         return sum_or_prod("sum", elements, -1, dtype, out, False, None, None)

@@ -11,7 +11,7 @@ References: ``jax.api_util``, ``jax.jvp``.
 # edit the chapter, not this file.
 # Amended in chapters/05_pytrees_rest.md: argument_names, CallNames.names,
 #   FlatCall.__init__, FlatCall.__call__, FlatCall.output, FlatCall.aux,
-#   FlatCall._split_aux, jvp (df7d6b9d).
+#   FlatCall._split_aux, jvp (74065de7).
 # Amended in chapters/28_indexing_rest.md: jvp (267608e8).
 
 from collections.abc import Callable
@@ -185,8 +185,9 @@ class FlatCall(CallNames):
         if isinstance(result, (tuple, list)) and len(result) == 2:
             return result
         raise TypeError(
-            f"With has_aux=True, {self.fun_name} should return a pair (result, aux), "
-            f"but it returned {result!r} of type {type(result).__name__}."
+            f"With has_aux=True, {self.fun_name} should return a pair (result, aux), a "
+            f"two-element tuple, but it returned {result!r} of type "
+            f"{type(result).__name__}."
         )
 
 

@@ -430,22 +430,49 @@ class TreeStructure:
 
 
 def _difference_here(treedef, kind, tree):
-    """Return "this, got that" for the outermost containers, None if they agree."""
+    """Return "expected this, got that" for the outermost containers, or None."""
     if treedef.kind is None:
-        return f"a leaf, got a {kind.type.__name__}"
-    expected = treedef.kind.type.__name__
+        return f"expected a leaf, got a {kind.type.__name__}"
+    expected, count = treedef.kind.type.__name__, len(treedef.children())
     if kind is not treedef.kind:
-        return f"a {expected}, got {tree!r:.60} of type {type(tree).__name__}"
+        given = f"{tree!r:.60} of type {type(tree).__name__}"
+        return f"expected a {expected}, got {given}"
     children, aux = kind.flatten(tree)
     if aux != treedef.aux:
-        return f"a {expected} with {treedef.aux}, got one with {aux}"
-    count = len(list(children))
-    if count != len(treedef.children()):
-        return f"a {expected} of length {len(treedef.children())}, got length {count}"
+        return f"expected a {expected} with {treedef.aux}, got one with {aux}"
+    found = len(list(children))
+    if found != count:
+        return f"expected a {expected} of length {count}, got length {found}"
     return None
 
 
-def structure_differences(treedef, tree, exact=False, name="", path=()):
+def mismatch_in_jax_words(treedef, kind, tree):
+    """Return what JAX says of outermost containers that differ, None if they agree."""
+    expected, given = treedef.kind.type, f"{tree!r:.200}."
+    named, name = hasattr(expected, "_fields"), expected.__name__
+    if kind is not treedef.kind:
+        if named and hasattr(tree, "_fields"):
+            return f"Named tuple type mismatch: expected {expected}, got {given}"
+        if not named and expected not in (list, tuple, dict, type(None)):
+            return f"Custom node type mismatch: expected {expected}, got {given}"
+        plain = "named tuple" if named else name.removesuffix("Type")
+        return f"Expected {plain}, got {given}"
+    children, aux = kind.flatten(tree)
+    if expected is dict and aux != treedef.aux:
+        keys = list(treedef.aux)
+        return f"Dict key mismatch; expected keys: {keys}; dict: {given}"
+    if aux != treedef.aux:
+        return f"Mismatch custom node data: {treedef.aux} != {aux}; value: {given}"
+    found, count = len(list(children)), len(treedef.children())
+    if found != count:
+        kinds = f"{name[0].upper()}{name[1:]}", name
+        return f"{kinds[0]} arity mismatch: {found} != {count}; {kinds[1]}: {given}"
+    return None
+
+
+def structure_differences(
+    treedef, tree, exact=False, name="", path=(), difference=_difference_here
+):
     """Return the places where `tree` departs from a structure, as lines of text.
 
     Args:
@@ -454,6 +481,8 @@ def structure_differences(treedef, tree, exact=False, name="", path=()):
       exact: also count a container in `tree` where `treedef` has a leaf.
       name: what stands before each path, such as the name of an argument.
       path: the path of `tree` in the whole.
+      difference: says of a structure, the kind of a container and the container how
+        the two differ, or None.
 
     Returns:
       A list of strings, one for each topmost place; empty if there is none.
@@ -461,13 +490,14 @@ def structure_differences(treedef, tree, exact=False, name="", path=()):
     kind = node_kind(tree)
     if treedef.kind is None and (kind is None or not exact):
         return []
-    difference = _difference_here(treedef, kind, tree)
-    if difference:
+    words = difference(treedef, kind, tree)
+    if words:
         place = f"{name}{keystr(path)}" or "the top"
-        return [f"at {place}: expected {difference}"]
-    found = []
+        return [f"at {place}: {words}"]
+    found, rest = [], (exact, name)
     for inner, (key, child) in zip(treedef.children(), kind.keyed_children(tree)):
-        found += structure_differences(inner, child, exact, name, (*path, key))
+        places = structure_differences(inner, child, *rest, (*path, key), difference)
+        found += places
     return found
 
 

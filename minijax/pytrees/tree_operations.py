@@ -771,10 +771,12 @@ def _semantics(donate, may_alias):
 def copy_to_host_async(x: Any) -> Any:
     """Begin to copy all arrays of a tree to the host, and return the tree.
 
+    An array is a leaf with a method of this name; other leaves are let alone.
+
     Reference: ``jax.copy_to_host_async``.
     """
     for leaf in tree_leaves(x):
-        if isinstance(leaf, ArrayImpl):
+        if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
     return x
 

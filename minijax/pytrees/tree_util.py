@@ -15,6 +15,7 @@ from typing import Any
 from minijax.pytrees.registry import (
     TreeStructure,
     match_prefix,
+    mismatch_in_jax_words,
     node_kind,
     node_kinds,
     structure_differences,
@@ -69,7 +70,8 @@ class PyTreeDef(TreeStructure):
         """
         found = []
         if not match_prefix(self, tree, found):
-            lines = "\n  ".join(structure_differences(self, tree))
+            says = mismatch_in_jax_words
+            lines = "\n  ".join(structure_differences(self, tree, difference=says))
             raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
         return found
 

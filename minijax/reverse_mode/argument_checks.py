@@ -88,8 +88,9 @@ def check_input_dtypes_jacfwd(call, holomorphic):
             _require_complex(call, "inputs", name, dtype)
         elif not is_real_floating(dtype):
             raise TypeError(
-                f"{call.name} requires real-valued inputs, but {name} has dtype "
-                f"{dtype.name}. For a holomorphic function pass holomorphic=True; for "
+                f"{call.name} requires real-valued inputs (input dtype that is a "
+                f"sub-dtype of np.floating), but got {dtype_name(dtype)} for {name}. "
+                "For a holomorphic function pass holomorphic=True; for "
                 "other complex inputs, or for integers, use jvp."
             )
 
@@ -101,8 +102,9 @@ def check_output_dtypes_revderiv(call, flat, holomorphic):
             _require_complex(call, "outputs", name, dtype)
         elif not is_real_floating(dtype):
             raise TypeError(
-                f"{call.name} requires real-valued outputs, but {name} of "
-                f"{call.fun_name} has dtype {dtype.name}. For a holomorphic function "
+                f"{call.name} requires real-valued outputs (output dtype that is a "
+                f"sub-dtype of np.floating), but got {dtype_name(dtype)} for {name} of "
+                f"{call.fun_name}. For a holomorphic function "
                 "pass holomorphic=True; for other complex outputs, or for integers, "
                 "use vjp."
             )
@@ -153,5 +155,5 @@ def _require_complex(call, kind, name, dtype):
     if dtype.kind != "c":
         raise TypeError(
             f"{call.name} with holomorphic=True requires {kind} with complex dtype, "
-            f"but {name} has dtype {dtype.name}."
+            f"but got {dtype.name} for {name}."
         )

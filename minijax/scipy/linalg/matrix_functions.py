@@ -427,7 +427,7 @@ def _vectors(alpha, beta, values, key):
     norm = jnp.maximum(abs(values[0]), abs(values[-1]))
     close = jnp.diff(values) < 1e-3 * norm
     cluster = jnp.cumsum(jnp.pad(~close, (1, 0)))
-    shifted = (alpha - values[:, None]).astype(beta.dtype)
+    shifted = (alpha[None] - values[:, None]).astype(beta.dtype)
     low, up = jnp.pad(beta.conj(), (1, 0)), jnp.pad(beta, (0, 1))
     low, up = (jnp.broadcast_to(x, (k, n)) for x in (low, up))
 
