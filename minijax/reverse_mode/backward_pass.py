@@ -15,7 +15,7 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
 #   (caab78ef).
-# Amended in chapters/28_indexing_rest.md: vjp (b4d88730).
+# Amended in chapters/28_indexing_rest.md: vjp (60939bba).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -577,7 +577,7 @@ register_pytree_node(
         (x.args_res, x.opaque_residuals),
         (x.fun, x.in_tree, x.out_tree, x.jaxpr),
     ),
-    lambda aux, kept: VJP(*aux[:3], *kept, aux[3]),
+    lambda aux, kept: VJP(aux[0], aux[1], aux[2], kept[0], kept[1], aux[3]),
 )
 
 
