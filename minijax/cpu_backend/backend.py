@@ -2,9 +2,9 @@
 
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/21_machine_rest.md: CarryLayout.staying, carry_layout,
-#   emit_carry_begin (5aa49c5b).
-# Amended in chapters/21_machine_rest.md: CPUProgram.__init__ (76864e4d).
+# Amended in chapters/21_machine_rest.md: CarryLayout.staying (4736c6f7).
+# Amended in chapters/21_machine_rest.md: carry_layout, emit_carry_begin (f28d0d0c).
+# Amended in chapters/21_machine_rest.md: CPUProgram.__init__ (f625b8c4).
 
 import dataclasses
 from itertools import repeat
@@ -18,11 +18,9 @@ from minijax.cpu_backend.program_codegen import (
     ProgramEmitter,
     ScanStep,
     buffer_argument,
-    carries_of,
     data_pointer,
     emit_program_steps,
     input_buffers,
-    may_overwrite_or_stay,
     output_buffers,
     pointer_table,
     step_passes,
@@ -34,8 +32,9 @@ from minijax.jitting.stages import nbytes
 from minijax.kernels.builder import Buffer
 from minijax.kernels.lowering import Launch, cpu_rules, jaxpr_passes, lower, step_kinds
 from minijax.llvm.targets import current_target, kernel_function
+from minijax.memory.aliasing import may_take
 from minijax.memory.allocator import scratch_bytes
-from minijax.memory.buffer_assignment import plan_memory
+from minijax.memory.buffer_assignment import Planning, may_overwrite, plan_memory
 from minijax.rematerialization.jaxpr_transforms import partition_list
 
 # What writes the steps of programs: the call of a kernel, and loops.
@@ -76,6 +75,32 @@ class CarryBuffers(NamedTuple):
     following: Buffer
     start: Buffer
     result: Buffer
+
+
+def carries_of(step):
+    """Return for each program in a step the pairs of a large state and the next one."""
+    if not hasattr(step, "init"):
+        return [[] for _ in step.programs]
+    states = step.body.inputs[: len(step.init)]
+    pairs = zip(states, step.body.outputs)
+    large = [pair for pair in pairs if nbytes(pair[0]) > SMALL_LOCAL_BYTES]
+    return [large if program is step.body else [] for program in step.programs]
+
+
+def may_overwrite_or_stay(step, old, new):
+    """Return whether a step may write a result where an operand is, loops included.
+
+    A loop may, if the operand is the state at first, the result is the state in the
+    end, and the state stays in its memory.
+    """
+    if not hasattr(step, "init"):
+        return may_overwrite(step, old, new)
+    body = Planning(step.body, (), may_overwrite_or_stay, carries_of)
+    ends = dict(zip(step.init, step.results))
+    rows = dict(zip(step.init, zip(step.body.inputs, step.body.outputs)))
+    pairs = [pair for program in carries_of(step) for pair in program]
+    stays = ends.get(old) is new and rows[old] in pairs
+    return stays and may_take(body, *rows[old])
 
 
 @dataclasses.dataclass

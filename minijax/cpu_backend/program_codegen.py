@@ -12,7 +12,7 @@ and does not write itself, it has captured from the program around it.
 
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/21_machine_rest.md: Locations._add (a3ba6167).
+# Amended in chapters/21_machine_rest.md: Locations._add (1acac483).
 
 import ctypes
 import functools
@@ -47,14 +47,9 @@ from minijax.llvm.instructions import (
     pointer_type,
 )
 from minijax.llvm.targets import TargetLibrary, refusal
-from minijax.memory.aliasing import BufferLocation, may_take
+from minijax.memory.aliasing import BufferLocation
 from minijax.memory.allocator import as_aligned, donated_buffer, pooled_empty
-from minijax.memory.buffer_assignment import (
-    Planning,
-    captured_buffers,
-    may_overwrite,
-    memory_stats,
-)
+from minijax.memory.buffer_assignment import captured_buffers, memory_stats
 from minijax.scans.scan import scan_p
 from minijax.scans.step import split_list_by_sizes
 
@@ -77,32 +72,6 @@ def call_count(step):
     return sum(
         [max(1, len({*x.reads, *x.writes}) // MAX_CONSTANT_ADDRESSES) for x in simple]
     )
-
-
-def carries_of(step):
-    """Return for each program in a step the pairs of a large state and the next one."""
-    if not hasattr(step, "init"):
-        return [[] for _ in step.programs]
-    states = step.body.inputs[: len(step.init)]
-    pairs = zip(states, step.body.outputs)
-    large = [pair for pair in pairs if nbytes(pair[0]) > SMALL_LOCAL_BYTES]
-    return [large if program is step.body else [] for program in step.programs]
-
-
-def may_overwrite_or_stay(step, old, new):
-    """Return whether a step may write a result where an operand is, loops included.
-
-    A loop may, if the operand is the state at first, the result is the state in the
-    end, and the state stays in its memory.
-    """
-    if not hasattr(step, "init"):
-        return may_overwrite(step, old, new)
-    body = Planning(step.body, (), may_overwrite_or_stay, carries_of)
-    ends = dict(zip(step.init, step.results))
-    rows = dict(zip(step.init, zip(step.body.inputs, step.body.outputs)))
-    pairs = [pair for program in carries_of(step) for pair in program]
-    stays = ends.get(old) is new and rows[old] in pairs
-    return stays and may_take(body, *rows[old])
 
 
 class Locations:
@@ -961,12 +930,8 @@ class Executable:
         Args:
           text: its `ProgramEmitter`.
         """
-        self.text, self.host, self.asked = (
-            str(text),
-            HostCallbacks(text.hosted),
-            text.asked,
-        )
-        self.parts = text.parts
+        self.text, self.asked, self.parts = str(text), text.asked, text.parts
+        self.host = HostCallbacks(text.hosted)
         self.library = TargetLibrary(self.text, self.target)
         self.address = self.library.engine.get_function_address("program")
         foreign = refusal(self.target)
