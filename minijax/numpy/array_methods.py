@@ -11,6 +11,7 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/03_numpy_rest.md: binary_ufunc, multiply (ac04381b).
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
 # Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
 # Amended in chapters/06_vmap_rest.md: concrete_array_or_error (61d5d4a2).
@@ -75,7 +76,7 @@ def slice_limits(place):
 
 
 def runs_back(place):
-    """Return whether the elements of a range stand in decreasing order."""
+    """Return whether a range has a negative step, and is not empty."""
     return isinstance(place, range) and place.step < 0 and len(place) > 0
 
 
