@@ -15,6 +15,7 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
 # Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
 # Amended in chapters/06_vmap_rest.md: concrete_array_or_error (61d5d4a2).
+# Amended in chapters/08_errors_ground.md: binary_operator (1dad875e).
 # Amended in chapters/26_calls_rest.md: binary_operator (f2d3299f).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
