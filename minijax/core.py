@@ -154,7 +154,7 @@ class Trace:
     parent = None
     # The lock that is held as long as the trace is in use, if that has an end.
     life = None
-    # Whether it is in use; for later pages, which look at traces from outside.
+    # Whether it is in use.
     alive = property(lambda self: self.life is None or self.life.locked())
     # Whether operations are written down, instead of being done.
     stages = False
@@ -252,7 +252,7 @@ def trace_scope(trace):
 def check_leaked_tracers(primitive, args):
     """Raise if a tracer among `args` has outlived the transformation that made it."""
     for arg in args:
-        if isinstance(arg, Tracer) and (life := arg._trace.life) and not life.locked():
+        if isinstance(arg, Tracer) and not arg._trace.alive:
             raise UnexpectedTracerError(
                 f"Encountered an unexpected tracer: '{primitive}' was applied to "
                 f"{arg!r}. A transformed function had a side effect, by which this "
@@ -271,6 +271,5 @@ class MethodTable(Registry):
 
 # From names to methods of arrays and of all that stands for one.
 tracer_methods = MethodTable()
-
 
 __getattr__, __dir__ = namespace(__name__)

@@ -225,6 +225,10 @@ def as_array_impl(x):
     return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
+# Rules ``rule(*avals, **params)`` return the avals of the results.
+shape_rules = RuleTable("shape")
+
+
 def evaluated(primitive, compute, args, params, avals):
     """Return the results of a primitive, computed where its operands lie.
 
@@ -242,10 +246,6 @@ def evaluated(primitive, compute, args, params, avals):
     buffers = [asbuffer(arg, device) for arg in args]
     results = device.evaluate(primitive, compute, buffers, params, avals)
     return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
-
-
-# Rules ``rule(*avals, **params)`` return the avals of the results.
-shape_rules = RuleTable("shape")
 
 
 eval_rules = Registry()  # What each primitive does to plain buffers.

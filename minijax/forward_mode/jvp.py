@@ -256,10 +256,8 @@ def linear_jvp(primitive):
     return rule
 
 
-linear = (
-    *(lax.neg_p, lax.reduce_sum_p, lax.concatenate_p, lax.slice_p),
-    *(lax.reshape_p, lax.squeeze_p, lax.broadcast_in_dim_p),
-)
+linear = [lax.neg_p, lax.reduce_sum_p, lax.concatenate_p, lax.slice_p]
+linear += [lax.reshape_p, lax.squeeze_p, lax.broadcast_in_dim_p]
 jvp_rules.update({p: linear_jvp(p) for p in linear})
 
 
@@ -306,10 +304,8 @@ def defjvp_zero(primitive):
     return rule
 
 
-constant = (
-    *(lax.floor_p, lax.sign_p),
-    *(lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p),
-)
+constant = [lax.floor_p, lax.sign_p]
+constant += [lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p]
 jvp_rules.update({p: defjvp_zero(p) for p in constant})
 
 

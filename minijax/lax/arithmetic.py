@@ -1,6 +1,6 @@
 """The first primitives: arithmetic, type conversion, broadcasting, and their makers.
 
-Operands have one dtype and one number of axes; scalars, and axes of size 1, stretch.
+Operands have the same dtype and number of axes; scalars, and axes of size 1, stretch.
 
 References: ``jax.lax``, ``jax.lax.convert_element_type``,
 ``jax.lax.broadcast_in_dim``.
@@ -71,37 +71,6 @@ def elementwise_shape(name, accepts, result_dtype):
     return rule
 
 
-def def_elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
-    """Make an elementwise primitive, with its first two rules.
-
-    Args:
-      name: its name.
-      accepts: letters of the kinds of dtypes that it accepts.
-      compute: a function of the array module and the operands' buffers, or the name
-        of a function in the array module.
-      result_dtype: a function from the operands' dtype to the result's.
-    """
-    primitive = Primitive(name)
-    if isinstance(compute, str):
-        compute = by_name(compute)
-    def_shape_and_impl(
-        primitive, elementwise_shape(name, accepts, result_dtype), compute
-    )
-    return primitive
-
-
-def def_binary(
-    name, accepts, compute, result_dtype=lambda dtype: dtype
-) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
-    """Make a primitive of two operands; return it, and the function that binds it."""
-    primitive = def_elementwise(name, accepts, compute, result_dtype)
-
-    def function(x, y):
-        return primitive.bind(*promote_python_scalars(x, y))
-
-    return primitive, documented(function, name)
-
-
 # Which kinds of dtypes can hold a Python number.
 SCALAR_FITS = {bool: "b", int: NUMBER_DTYPE_KINDS, float: INEXACT_KINDS, complex: "c"}
 
@@ -137,6 +106,37 @@ def _literal(x, aval):
         return astype(x, aval.dtype, aval.weak_type)
     literal = np.asarray(x, aval.dtype)
     return convert_literal(literal.item(), aval) if aval.weak_type else literal
+
+
+def def_elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
+    """Make an elementwise primitive, with its first two rules.
+
+    Args:
+      name: its name.
+      accepts: letters of the kinds of dtypes that it accepts.
+      compute: a function of the array module and the operands' buffers, or the name
+        of a function in the array module.
+      result_dtype: a function from the operands' dtype to the result's.
+    """
+    primitive = Primitive(name)
+    if isinstance(compute, str):
+        compute = by_name(compute)
+    def_shape_and_impl(
+        primitive, elementwise_shape(name, accepts, result_dtype), compute
+    )
+    return primitive
+
+
+def def_binary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
+    """Make a primitive of two operands; return it, and the function that binds it."""
+    primitive = def_elementwise(name, accepts, compute, result_dtype)
+
+    def function(x, y):
+        return primitive.bind(*promote_python_scalars(x, y))
+
+    return primitive, documented(function, name)
 
 
 def _into_dtype(multiply):
@@ -215,7 +215,8 @@ def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
         return operand
     if is_python_scalar(operand) and is_canonical_dtype(new_dtype):
         literal = literal_in_dtype(operand, aval.dtype, new_dtype, weak_type)
-        if typeof(literal).dtype == new_dtype:  # a weak one follows the switch
+        # A weak literal is a Python number, to which the switch may give another dtype.
+        if typeof(literal).dtype == new_dtype:
             return literal
     warn_complex_to_real(aval.dtype, new_dtype)
     return convert_element_type_p.bind(

@@ -11,9 +11,11 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/03_numpy_rest.md: binary_ufunc, multiply (ac04381b).
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
 # Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
 # Amended in chapters/06_vmap_rest.md: concrete_array_or_error (61d5d4a2).
+# Amended in chapters/08_errors_ground.md: binary_operator (1dad875e).
 # Amended in chapters/26_calls_rest.md: binary_operator (f2d3299f).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
@@ -75,7 +77,7 @@ def slice_limits(place):
 
 
 def runs_back(place):
-    """Return whether the elements of a range stand in decreasing order."""
+    """Return whether a range has a negative step, and is not empty."""
     return isinstance(place, range) and place.step < 0 and len(place) > 0
 
 
