@@ -192,8 +192,8 @@ def agree(transform, branches):
 
     Args:
       transform: a function of a program, which returns the transformed one and, for
-        each result, a flag. It may be given flags as a second argument: then it makes a
-        program that has all of these.
+        each result, a flag. With flags as a second argument, it makes a program that
+        has all of these.
       branches: a sequence of programs of one type.
 
     Returns:
@@ -217,21 +217,6 @@ def _cond_jvp(primals, tangents, branches):
 jvp_rules[cond_p] = _cond_jvp
 
 
-def _run_one(axis, index, operands, dims, branches):
-    """Run the same branch for all examples."""
-    pairs = zip(operands, dims)
-    operands = [x if dim is None else move_one_axis(x, dim, 0) for x, dim in pairs]
-    dims = tuple([None if dim is None else 0 for dim in dims])
-
-    def batched(branch, *fronts):
-        program, found = batch_jaxpr(branch, axis, dims, *fronts)
-        return program, [dim is not None for dim in found]
-
-    branches, fronts = agree(batched, branches)
-    outs = cond_p.bind(index, *operands, branches=branches)
-    return outs, [0 if front else None for front in fronts]
-
-
 def _cond_dce(eqn, used):
     pruned = [dce_closed_jaxpr(branch, used) for branch in eqn.params["branches"]]
     needed = any_per_position([needs for _, needs in pruned])
@@ -245,6 +230,21 @@ def _cond_dce(eqn, used):
 
 
 dce_rules[cond_p] = _cond_dce
+
+
+def _run_one(axis, index, operands, dims, branches):
+    """Run the same branch for all examples."""
+    pairs = zip(operands, dims)
+    operands = [x if dim is None else move_one_axis(x, dim, 0) for x, dim in pairs]
+    dims = tuple([None if dim is None else 0 for dim in dims])
+
+    def batched(branch, *joint):
+        program, found = batch_jaxpr(branch, axis, dims, *joint)
+        return program, [dim is not None for dim in found]
+
+    branches, fronts = agree(batched, branches)
+    outs = cond_p.bind(index, *operands, branches=branches)
+    return outs, [0 if front else None for front in fronts]
 
 
 def _cond_vmap(axis, args, dims, branches):
@@ -263,8 +263,8 @@ vmap_rules[cond_p] = _cond_vmap
 def partial_eval_branches(branches, in_unknown):
     """Split programs so that a result is unknown in all of them or in none."""
 
-    def split(branch, *out_unknown):
-        parts = partial_eval_jaxpr(branch, in_unknown, *out_unknown)
+    def split(branch, *joint):
+        parts = partial_eval_jaxpr(branch, in_unknown, *joint)
         return parts, parts.out_unknown
 
     return agree(split, branches)[0]

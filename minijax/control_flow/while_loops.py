@@ -87,13 +87,19 @@ def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     cond_consts, body_consts, carry = split_while_args(args, cond_nconsts, body_nconsts)
     test = compile_cached(cond_jaxpr, placement=placement)
     step = compile_cached(body_jaxpr, placement=placement)
-    while (going := test(*cond_consts, *carry)[0]).any():
-        stepped = step(*body_consts, *carry)
-        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
+    carry = repeat_while(test, step, cond_consts, body_consts, carry)
     return [
         convert_weak_type(as_array_operand(x), aval)
         for x, aval in zip(carry, body_jaxpr.out_avals)
     ]
+
+
+def repeat_while(test, step, cond_consts, body_consts, carry):
+    """Run the executables of a condition and of a body; return the last carry."""
+    while (going := test(*cond_consts, *carry)[0]).any():
+        stepped = step(*body_consts, *carry)
+        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
+    return carry
 
 
 def _unless_done(going, old, new):
@@ -256,6 +262,15 @@ def settle(step, flags):
 # The rules of while: derivatives, batches, splitting, and no transposition.
 
 
+def _moving_body(body, const_tangents, carry_tangents):
+    """Return the jvp of a body, which of its constants move, and which of its carry."""
+    flags = [tangent is not None for tangent in const_tangents]
+    consts = tuple(flags)
+    start = tuple([tangent is not None for tangent in carry_tangents])
+    moves = settle(lambda moves: jvp_jaxpr(body, consts + moves, moves)[1], start)
+    return jvp_jaxpr(body, consts + moves, moves)[0], consts, moves
+
+
 def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     counts = cond_nconsts, body_nconsts
     *_, carry = split_while_args(primals, *counts)
@@ -272,18 +287,6 @@ def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_j
         body_jaxpr=_consts_first(body, body_nconsts, len(carry), len(const_tangents)),
     )
     return outs[: len(carry)], scatter_by_mask(moves, outs[len(carry) :])
-
-
-def _moving_body(body, const_tangents, carry_tangents):
-    """Return the jvp of a body, which of its constants move, and which of its carry."""
-    flags = [tangent is not None for tangent in const_tangents]
-    consts = tuple(flags)
-    start = tuple([tangent is not None for tangent in carry_tangents])
-    moves = settle(lambda moves: jvp_jaxpr(body, consts + moves, moves)[1], start)
-    return jvp_jaxpr(body, consts + moves, moves)[0], consts, moves
-
-
-jvp_rules[while_p] = _while_jvp
 
 
 def _ignoring(closed, avals):
@@ -303,12 +306,16 @@ def _written_out(primal, tangent):
     return zeros_like_tangent_aval(primal) if tangent is None else tangent
 
 
+jvp_rules[while_p] = _while_jvp
+
+
 def _while_vmap(axis, args, dims, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     counts = cond_nconsts, body_nconsts
     test_dims, body_dims, carry_dims = split_while_args(tuple(dims), *counts)
     mapped = _mapped_carry(axis, body_jaxpr, body_dims, carry_dims)
     _, [pred_dim] = batch_jaxpr(cond_jaxpr, axis, test_dims + _at(0, mapped))
     if pred_dim is None:
+        # behind the axes of outer batches, which a vector of answers has already
         places = _at(cond_jaxpr.out_avals[0].ndim, mapped)
     else:
         raise_if_io_effect(

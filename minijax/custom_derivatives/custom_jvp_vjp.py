@@ -396,6 +396,11 @@ class FwdRule(FlatRule):
         return [*dims, *[None] * len(in_zeros)]
 
 
+def move_or_sum_bdim(ct, dim):
+    """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
+    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
+
+
 class BwdRule(FlatRule):
     """A user's backward rule, as a function of flat lists.
 
@@ -428,11 +433,6 @@ class BwdRule(FlatRule):
             ct if ct is None else move_or_sum_bdim(ct, dim)
             for ct, dim in zip(found, dims)
         ]
-
-
-def move_or_sum_bdim(ct, dim):
-    """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
-    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
 
 
 class custom_vjp(CustomRuleFunction):

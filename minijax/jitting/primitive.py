@@ -5,7 +5,7 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 
 # Made from chapters/12_jit.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/12_jit_rest.md: _write, _impl, _partial_eval (74609892).
+# Amended in chapters/12_jit_rest.md: _write, _impl, _partial_eval (2221461b).
 # Amended in chapters/36_replicas_rest.md: _impl (d176233b).
 
 from minijax.arrays.array import shape_rules
@@ -155,7 +155,9 @@ jvp_rules.supersede(jit_p, jvp_rules[jit_p], jvp_call_rule(jit_p, _per_operand))
 
 
 transpose_rules.supersede(
-    jit_p, transpose_rules[jit_p], transpose_call_rule(jit_p, _per_operand)
+    jit_p,
+    transpose_rules[jit_p],
+    transpose_call_rule(jit_p, per_operand=_per_operand),
 )
 
 

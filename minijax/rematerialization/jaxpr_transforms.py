@@ -436,7 +436,7 @@ def is_saveable(answer):
 
 def map_operand_flags(params, choose):
     """Return parameters with flags for other operands; new ones are protected."""
-    flags = params["prevent_cse"]
+    flags = params.get("prevent_cse", True)  # only a checkpointed call has any
     if isinstance(flags, bool):
         return params
     found = [True if flag is None else flag for flag in choose(flags)]

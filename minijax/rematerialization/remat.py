@@ -6,6 +6,8 @@ of ``jit_p`` in ``jax._src.pjit``.
 
 # Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/11_own_rules_rest.md: jvp_call_rule, transpose_call_rule,
+#   dce_call_rule, _partial_eval (cffccfc8).
 # Amended in chapters/28_indexing_rest.md: checkpoint (ee2ba6fc).
 
 from collections.abc import Callable, Sequence
@@ -67,12 +69,7 @@ shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 # Rules of primitives that call a program: each is a call of a transformed program.
 
 
-def keep_params(params, choose):
-    """Return parameters, none of which says something about each operand."""
-    return params
-
-
-def jvp_call_rule(primitive, per_operand=keep_params):
+def jvp_call_rule(primitive, per_operand=jvp_operand_flags):
     """Return the jvp rule of a primitive that calls its parameter `jaxpr`.
 
     Args:
@@ -85,10 +82,8 @@ def jvp_call_rule(primitive, per_operand=keep_params):
     def rule(primals, tangents, jaxpr, **params):
         moving = tuple([tangent is not None for tangent in tangents])
         program, moves = jvp_jaxpr(jaxpr, moving)
-        params = per_operand(
-            params, lambda given: [*given, *select_where(moving, given)]
-        )
         operands = *primals, *select_where(moving, tangents)
+        params = per_operand(params, lambda x: [*x, *select_where(moving, x)])
         outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
 
@@ -105,7 +100,9 @@ def batch_call_rule(primitive):
     return rule
 
 
-def transpose_call_rule(primitive, per_operand=keep_params, types=cotangent_avals):
+def transpose_call_rule(
+    primitive, types=cotangent_avals, per_operand=map_operand_flags
+):
     """Return the transpose rule of a primitive that calls its parameter `jaxpr`."""
 
     def rule(cts, *operands, jaxpr, **params):
@@ -122,7 +119,7 @@ def transpose_call_rule(primitive, per_operand=keep_params, types=cotangent_aval
     return rule
 
 
-def dce_call_rule(per_operand=keep_params):
+def dce_call_rule(per_operand=map_operand_flags):
     """Return the dce rule of a primitive that calls its parameter `jaxpr`."""
 
     def rule(eqn, used):
@@ -137,19 +134,17 @@ def dce_call_rule(per_operand=keep_params):
     return rule
 
 
-jvp_rules[remat_p] = jvp_call_rule(remat_p, jvp_operand_flags)
+jvp_rules[remat_p] = jvp_call_rule(remat_p)
 vmap_rules[remat_p] = batch_call_rule(remat_p)
-transpose_rules[remat_p] = transpose_call_rule(
-    remat_p, map_operand_flags, declared_cotangent_avals
-)
-dce_rules[remat_p] = dce_call_rule(map_operand_flags)
+transpose_rules[remat_p] = transpose_call_rule(remat_p, declared_cotangent_avals)
+dce_rules[remat_p] = dce_call_rule()
 
 
 def run_again(known, values, parts):
     """Return the program from values that are known to what the tape has to know.
 
     Args:
-      known: a `ClosedJaxpr`, the known half of `parts`, or what is left to do of it.
+      known: a `ClosedJaxpr`, what is left to do of the known half of `parts`.
       values: the variables that the new program takes: inputs of `known`, and results
         of it that a policy has kept.
       parts: a `PartialEvalResult`.

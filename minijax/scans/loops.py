@@ -94,7 +94,7 @@ def combine_prefixes(combine, xs, axis):
     odd = combine_prefixes(combine, pairs, axis)
     even = [slice_along_axis(x, axis, 0, 1) for x in xs]
     if size > 2:
-        before = (
+        before = (  # as `zip` did: with an even size, nothing follows the last one
             odd
             if size % 2
             else [slice_along_axis(x, axis, 0, size // 2 - 1) for x in odd]

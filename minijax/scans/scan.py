@@ -159,22 +159,19 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_scan_body(jaxpr, moving, *sizes)
-    # For consts, carry and xs in turn: values, tangents, and which of them move.
-    by_group = zip(
-        *[split_list_by_sizes(each, *sizes) for each in (primals, tangents, moving)]
-    )
-    consts, carry, xs = [_with_tangents(*group) for group in by_group]
+    triples = list(zip(primals, tangents, moving))
+    consts, carry, xs = map(_with_tangents, split_list_by_sizes(triples, *sizes))
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = split_list_by_sizes(carry, num_carry)
     ys, ys_dot = split_list_by_sizes(ys, len(jaxpr.outvars) - num_carry)
     return carry + ys, scatter_by_mask(moves, carry_dot + ys_dot)
 
 
-def _with_tangents(primals, tangents, moving):
+def _with_tangents(triples):
     """Return the values of a group, followed by the tangents of those that move."""
-    pairs = [(x, t) for x, t, moves in zip(primals, tangents, moving) if moves]
+    pairs = [(x, t) for x, t, moves in triples if moves]
     return [
-        *primals,
+        *(x for x, _, _ in triples),
         *(zeros_like_tangent_aval(x) if t is None else t for x, t in pairs),
     ]
 
