@@ -12,8 +12,8 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
-# Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
-# Amended in chapters/06_vmap_rest.md: concrete_array_or_error (61d5d4a2).
+# Amended in chapters/03_numpy_rest.md: concrete_array_or_error (c1ff9293).
+# Amended in chapters/06_vmap_rest.md: concrete_array_or_error (8e013762).
 # Amended in chapters/26_calls_rest.md: binary_operator (f2d3299f).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
 
@@ -75,7 +75,7 @@ def slice_limits(place):
 
 
 def runs_back(place):
-    """Return whether the elements of a range stand in decreasing order."""
+    """Return whether a place is a range with a negative step, and not empty."""
     return isinstance(place, range) and place.step < 0 and len(place) > 0
 
 
@@ -288,12 +288,12 @@ register_methods({"__neg__": negative, "__invert__": bitwise_not})
 
 
 def concrete_array_or_error(x, error, what):
-    """Return the numbers of `x` as an array; refuse a tracer that has none.
+    """Return `x`, or the array in it; refuse a tracer that has no numbers.
 
     Args:
       x: an array or a tracer.
       error: the class of error to raise for a tracer without numbers.
-      what: what Python wanted, for the message.
+      what: what Python wanted; the message begins with it.
     """
     value = concrete_or_none(x)
     if value is None:
