@@ -224,6 +224,8 @@ def test_suspects_of_the_page_come_first_and_the_latest_of_them():
         "size",
     ]
     assert found([], [bind, scope], every)[0] == "size"  # ran for the first time
+    fresh = [[]] * (len(at.chapter.cells) - 1)  # the latest on the page first
+    assert found([], *fresh, [bind, scope]) == ["trace_scope", "Primitive.bind"]
     assert found([bind, lower], []) == ["size", "Primitive.bind"]  # raised there
     assert found([bind, lower, scope], [])[:2] == ["trace_scope", "Primitive.bind"]
 

@@ -19,13 +19,14 @@ from pathlib import Path
 
 from book.course import run
 from book.course.run import Place, Result, agrees, read
-from book.course.stage import Files, Stage, spines
+from book.course.stage import Files, Stage, names_in, spines
 from book.course.stage import stage as stage_at
 from book.course.stubs import TO_WRITE, labels
 from book.tools import files
 from book.tools.source import (
     PACKAGE,
     ROOT,
+    Cell,
     Chapter,
     Floor,
     find_chapter,
@@ -298,13 +299,22 @@ def _suspects(
 ) -> list[str]:
     """The reader's definitions that an error came through, then those that ran first.
 
-    Those that had run already, in cells that agree, come last, and of these what the
-    page is about comes before modules of lower pages, the latest first. So with what
-    the error came through, where it was not raised there.
+    Of these the definitions of the latest cell come first. Those that had run already,
+    in cells that agree, come last, and of them what the page is about comes before
+    modules of lower pages, the latest first. So with what the error came through, where
+    it was not raised there.
     """
+    made = _cells_of_names(stage.chapter.cells[: at - 1])
     first = {tuple(p): r.index for r in reversed(noted) for p in r.ran if r.index < at}
     here = [tuple(p) for r in noted if r.index == at for p in r.ran]
-    here.sort(key=lambda p: (p in first, p[0] not in stage.paths, -first.get(p, at)))
+
+    def late(place: Place) -> tuple:
+        name = _label(place, texts) or ""
+        cell = made.get(name) or made.get(name.partition(".")[0], 0)
+        own = place[0] in stage.paths
+        return place in first, not own, -first.get(place, at), -cell
+
+    here.sort(key=late)
     through = [tuple(p) for p in reversed(trail) if p[0] in texts]
     through[1:] = sorted(through[1:], key=lambda p: p[0] not in stage.paths)
     ordered = [*through, *here]
@@ -312,24 +322,34 @@ def _suspects(
     return list(dict.fromkeys(text for text in described if text))
 
 
+def _cells_of_names(cells: list[Cell]) -> dict[str, int]:
+    """The numbers of the last cells that define or amend names."""
+    exported = [cell for cell in cells if cell.module]
+    return {n: c.index for c in exported for n in c.amends or names_in(c)}
+
+
+def _label(place: Place, texts: Files) -> str | None:
+    """The definition that a line is in, or empty; None if it is no Python."""
+    path, line = place
+    try:
+        parts = labels(texts.get(path, ""))
+    except SyntaxError:
+        return None
+    return next((name for a, b, name in parts if a <= line <= b), "")
+
+
 def _described(place: Place, texts: Files, stage: Stage) -> str:
     """A definition of the reader's by a line in it: file, name, section, what it is."""
     path, line = place
     if path not in texts:
         return ""
-    try:
-        parts = labels(texts[path])
-    except SyntaxError:
-        return f"{path}:{line}"
-    if line <= 1:  # of the module as a whole, which was imported
+    name = _label(place, texts)
+    if line <= 1 and name is not None:  # of the module as a whole, which was imported
         return ""
-    for first, last, name in parts:
-        if first <= line <= last:
-            where = stage.work.where.get(name) or stage.work.where.get(
-                name.partition(".")[0], "an earlier chapter"
-            )
-            return f"{path}: {name} ({where})"
-    return f"{path}:{line}"
+    owner = name.partition(".")[0]
+    where = stage.work.where
+    section = where.get(name) or where.get(owner, "an earlier chapter")
+    return f"{path}: {name} ({section})" if name else f"{path}:{line}"
 
 
 def _told(failure: Failure) -> list[str]:
