@@ -255,6 +255,7 @@ def test_a_cell_that_watches_calls_is_watched_itself(tmp_path):
 def test_of_long_texts_the_lines_around_the_difference_are_shown():
     text = "\n".join(map(str, range(40)))
     assert _block(text)[-2:] == ["    12", "    …"]
+    assert len(_block("a" * 10_000)[0]) < 500
     around = _block(text, 20)
     assert around[0] == around[-1] == "    …" and "    20" in around
     assert len(around) == len(_block(text)) and _block(text, 39)[-1] == "    39"

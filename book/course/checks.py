@@ -36,6 +36,7 @@ from book.tools.source import (
 KEPT = ROOT / "_build" / "course"
 MOST = 5  # definitions that are named
 LINES = 14  # of a text that is shown
+LONG = 400  # letters of a line that are shown
 AROUND = 6  # lines that agree, above the first that does not
 UNKNOWN = re.compile(r"(?:NameError: name|AttributeError: .*attribute) '(\w+)'")
 
@@ -381,4 +382,5 @@ def _block(text: str, at: int = 0) -> list[str]:
         kept = ["…", *kept]
     if len(lines) > start + len(kept) - (start > 0):
         kept[-1] = "…"
+    kept = [x if len(x) <= LONG else f"{x[:LONG]}…" for x in kept]
     return textwrap.indent("\n".join(kept), "    ").split("\n")

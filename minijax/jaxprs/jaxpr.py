@@ -267,7 +267,7 @@ class Literal:
 
 
 def as_literal(x):
-    """Return the `Literal` of a Python number or a NumPy value without axes, or None."""
+    """Return the `Literal` of a number, Python's or NumPy's without axes, or None."""
     if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)
         return Literal(x.astype(aval.dtype, copy=False)[()], aval)
