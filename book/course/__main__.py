@@ -22,7 +22,7 @@ import nbformat
 from book.course import assignments, folder
 from book.course.checks import KEPT, check, runner
 from book.course.stage import Stage, spines, stage
-from book.course.stubs import labels
+from book.course.stubs import is_put_back, labels
 from book.tools import files
 from book.tools.source import PACKAGE, BookError, exercises, floor
 
@@ -88,6 +88,8 @@ def _check(options: argparse.Namespace) -> int:
         raise BookError(f"you are at chapter {at.page}; `next` goes on from there")
     verdict = folder.look(place, at, options.page)
     print(verdict)
+    if verdict.passed and options.page in (None, at.page):
+        print("`next` goes on.")
     return not verdict.passed
 
 
@@ -144,14 +146,16 @@ def _definitions(at: Stage, name: str):
 
 
 def _pages(_: argparse.Namespace) -> int:
-    print("page       pieces   lines  exercises  minutes")
+    print("page       pieces  put back   lines  exercises  minutes")
     for page in spines():
         at = stage(page)
         lines = sum(piece.end - piece.start for _, piece in at.pieces())
         texts = [text for _, text in exercises(at.chapter)]
         minutes = sum(int(n) for text in texts for n in MINUTES.findall(text))
-        count = len(at.unwritten(at.started))
-        row = f"{count:6} {lines:7} {len(texts):10} {minutes:8}"
+        parts = [piece for _, piece in at.pieces()]
+        back = sum(is_put_back(piece) for piece in parts)
+        count = len(parts) - back + sum(len(cell.amends) for cell in at.foreign)
+        row = f"{count:6} {back:9} {lines:7} {len(texts):10} {minutes:8}"
         print(f"{page!s:10} {row}")
     return 0
 

@@ -19,12 +19,14 @@ from pathlib import Path
 
 from book.course import run
 from book.course.run import Place, Result, agrees, read
-from book.course.stage import Files, Stage
+from book.course.stage import Files, Stage, names_in, spines
+from book.course.stage import stage as stage_at
 from book.course.stubs import TO_WRITE, labels
 from book.tools import files
 from book.tools.source import (
     PACKAGE,
     ROOT,
+    Cell,
     Chapter,
     Floor,
     find_chapter,
@@ -34,6 +36,8 @@ from book.tools.source import (
 KEPT = ROOT / "_build" / "course"
 MOST = 5  # definitions that are named
 LINES = 14  # of a text that is shown
+LONG = 400  # letters of a line that are shown
+AROUND = 6  # lines that agree, above the first that does not
 UNKNOWN = re.compile(r"(?:NameError: name|AttributeError: .*attribute) '(\w+)'")
 
 
@@ -103,6 +107,7 @@ class Failure:
       expected, got: what it prints on our package and on the reader's.
       suspects: the reader's definitions that the error came through, or that ran.
       missing: the name that is to be written next, or empty.
+      page: the page whose cell it is, where the name is of a later page, or empty.
     """
 
     program: str
@@ -112,6 +117,7 @@ class Failure:
     got: str
     suspects: list[str] = field(default_factory=list)
     missing: str = ""
+    page: str = ""
 
 
 @dataclass
@@ -125,6 +131,7 @@ class Verdict:
       failure: the first difference, or None.
       absent: names that later pages import, and which the reader's modules lack.
       exercises: what there is to say of the reader's solutions, with their numbers.
+      skipped: how many cells are not judged, since they fail on our package too.
     """
 
     page: str
@@ -134,6 +141,7 @@ class Verdict:
     failure: Failure | None
     absent: list[str] = field(default_factory=list)
     exercises: list[str] = field(default_factory=list)
+    skipped: int = 0
 
     @property
     def passed(self) -> bool:
@@ -142,6 +150,8 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"Chapter {self.page}: {self.agreed} of {self.judged} cells agree."]
+        if self.skipped:
+            lines[0] += f" Not judged, as they fail on ours too: {self.skipped}."
         if self.failure:
             lines += _told(self.failure)
         if self.unwritten:
@@ -176,6 +186,7 @@ def check(
     expected = read(expected_file)
     found = runner.run(folder, chapter.floor, expected_file, answers=answers)
     judged = [r for r in expected if not r.error]
+    skipped = len(expected) - len(judged)
     pairs = list(zip(found, expected))
     agreed = sum(agrees(*pair) for pair in pairs if not pair[1].error)
     failure, names, absent = None, [], []
@@ -186,7 +197,7 @@ def check(
         failure = _failure(stage, chapter, folder, found, expected_file, runner)
     solved = [f"Exercise {n}: {r.verdict}" for n, r in _exercises(stage, found)]
     name, count = str(chapter.floor), len(judged)
-    return Verdict(name, agreed, count, names, failure, absent, solved)
+    return Verdict(name, agreed, count, names, failure, absent, solved, skipped)
 
 
 def _exercises(stage: Stage, found: list[Result]) -> list[tuple[int, Result]]:
@@ -241,14 +252,37 @@ def _failure(
         got=(got.error or got.printed or "nothing") if got else "the end of Python",
     )
     failure.missing = _missing(failure.got, stage)
+    failure.page = str(chapter.floor) if chapter.floor != stage.page else ""
     if not failure.missing and chapter is stage.chapter:
         failure.missing = stage.next_to_write(files_in(folder, stage), at)
     if not failure.missing:
         noted = runner.run(folder, chapter.floor, expected_file, noted=True)
         again = [r for r in noted if r.index == at]
         trail = again[0].trail if again else got.trail if got else []
-        failure.suspects = _suspects(stage, files_in(folder, stage), trail, noted, at)
+        about = stage_at(_spine_of(chapter.floor))
+        texts = files_in(folder, stage) | files_in(folder, about)
+        texts |= _lower(folder, about, trail)
+        failure.suspects = _suspects(about, texts, trail, noted, at)
     return failure
+
+
+def _spine_of(page: Floor) -> Floor:
+    """The page of the course that a page belongs to: itself, or its floor's spine."""
+    pages = spines()
+    own = [p for p in pages if p == page or p.number == page.number]
+    return page if page in pages else (own or pages)[0]
+
+
+def _lower(folder: Path, stage: Stage, trail: list[Place]) -> Files:
+    """The reader's texts of modules of lower pages that an error came through.
+
+    What is ours there is left out: the fault is not in it.
+    """
+    pages = [page for page in spines() if page < stage.page]
+    written = {path for page in pages for path in stage_at(page).paths}
+    paths = {path for path, _ in trail} & written
+    texts = {path: (folder / PACKAGE / path).read_text("utf-8") for path in paths}
+    return {p: text for p, text in texts.items() if text != stage.reference[p]}
 
 
 def _missing(got: str, stage: Stage) -> str:
@@ -266,15 +300,43 @@ def _suspects(
 ) -> list[str]:
     """The reader's definitions that an error came through, then those that ran first.
 
-    Those that had run already, in cells that agree, come last.
+    Of these the definitions of the latest cell come first. Those that had run already,
+    in cells that agree, come last, and of them what the page is about comes before
+    modules of lower pages, the latest first. So with what the error came through, where
+    it was not raised there.
     """
-    before = {tuple(p) for r in noted if r.index < at for p in r.ran}
+    made = _cells_of_names(stage.chapter.cells[: at - 1])
+    first = {tuple(p): r.index for r in reversed(noted) for p in r.ran if r.index < at}
     here = [tuple(p) for r in noted if r.index == at for p in r.ran]
-    fresh = [place for place in here if place not in before]
-    seen = [place for place in here if place in before]
-    ordered = [*reversed([tuple(p) for p in trail]), *fresh, *seen]
+
+    def late(place: Place) -> tuple:
+        name = _label(place, texts) or ""
+        cell = made.get(name) or made.get(name.partition(".")[0], 0)
+        own = place[0] in stage.paths
+        return place in first, not own, -first.get(place, at), -cell
+
+    here.sort(key=late)
+    through = [tuple(p) for p in reversed(trail) if p[0] in texts]
+    through[1:] = sorted(through[1:], key=lambda p: p[0] not in stage.paths)
+    ordered = [*through, *here]
     described = (_described(place, texts, stage) for place in ordered)
     return list(dict.fromkeys(text for text in described if text))
+
+
+def _cells_of_names(cells: list[Cell]) -> dict[str, int]:
+    """The numbers of the last cells that define or amend names."""
+    exported = [cell for cell in cells if cell.module]
+    return {n: c.index for c in exported for n in c.amends or names_in(c)}
+
+
+def _label(place: Place, texts: Files) -> str | None:
+    """The definition that a line is in, or empty; None if it is no Python."""
+    path, line = place
+    try:
+        parts = labels(texts.get(path, ""))
+    except SyntaxError:
+        return None
+    return next((name for a, b, name in parts if a <= line <= b), "")
 
 
 def _described(place: Place, texts: Files, stage: Stage) -> str:
@@ -282,35 +344,43 @@ def _described(place: Place, texts: Files, stage: Stage) -> str:
     path, line = place
     if path not in texts:
         return ""
-    try:
-        parts = labels(texts[path])
-    except SyntaxError:
-        return f"{path}:{line}"
-    if line <= 1:  # of the module as a whole, which was imported
+    name = _label(place, texts)
+    if line <= 1 and name is not None:  # of the module as a whole, which was imported
         return ""
-    for first, last, name in parts:
-        if first <= line <= last:
-            where = stage.work.where.get(name) or stage.work.where.get(
-                name.partition(".")[0], "an earlier chapter"
-            )
-            return f"{path}: {name} ({where})"
-    return f"{path}:{line}"
+    owner = name.partition(".")[0]
+    where = stage.work.where
+    section = where.get(name) or where.get(owner, "an earlier chapter")
+    return f"{path}: {name} ({section})" if name else f"{path}:{line}"
 
 
 def _told(failure: Failure) -> list[str]:
     """The lines about a difference."""
     if failure.missing:
+        if failure.page:
+            then = f"Chapter {failure.page} can be checked again when this is written:"
+            return ["", f"{then} {failure.missing}.", f"{failure.place} needs it."]
         return ["", f"Next to write: {failure.missing}.", f"{failure.place} needs it."]
     lines = ["", f'In the section "{failure.section}", {failure.place}:', ""]
-    lines += _block(failure.program) + ["", "expected:"] + _block(failure.expected)
-    lines += ["got:"] + _block(failure.got)
+    lines += _block(failure.program)
+    expected, got = failure.expected.split("\n"), failure.got.split("\n")
+    pairs = enumerate(zip(expected, got, strict=False))
+    at = next((n for n, (a, b) in pairs if a != b), min(len(expected), len(got)))
+    lines += ["", "expected:", *_block(failure.expected, at)]
+    lines += ["got:", *_block(failure.got, at)]
     if failure.suspects:
         lines += ["", "What of yours ran there, the likeliest first:"]
         lines += [f"    {text}" for text in failure.suspects[:MOST]]
     return lines
 
 
-def _block(text: str) -> list[str]:
+def _block(text: str, at: int = 0) -> list[str]:
+    """A text, indented; of a long one the lines around number `at`."""
     lines = text.rstrip("\n").split("\n")
-    kept = lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
+    start = max(0, min(at - AROUND, len(lines) - LINES + 1)) if at >= LINES - 1 else 0
+    kept = lines[start : start + LINES - (start > 0)]
+    if start:
+        kept = ["…", *kept]
+    if len(lines) > start + len(kept) - (start > 0):
+        kept[-1] = "…"
+    kept = [x if len(x) <= LONG else f"{x[:LONG]}…" for x in kept]
     return textwrap.indent("\n".join(kept), "    ").split("\n")

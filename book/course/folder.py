@@ -5,6 +5,10 @@
 """
 
 import json
+import shutil
+import subprocess
+import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -16,6 +20,11 @@ from book.tools.source import PACKAGE, BookError, Cell, Floor, exercises, floor
 
 STATE, KEPT, EXERCISES = "course.json", "kept", "exercises"
 AS_COMMENT = {"initial_indent": "# ", "subsequent_indent": "# ", **WHOLE}
+SIGNS = """\
+Above a definition stands the sentence of the page that asks for it. A line that begins
+with `#>` is a statement to put back: take the sign away, and write a function where `…`
+stands. `#> amend` names a definition that the page changes. `exercises/` has a file for
+each exercise. `check` says what is still wrong, and `next` goes on when all agrees."""
 SOLVE = "# Write your solution below; `check` runs it in the place of the book's.\n"
 
 
@@ -33,7 +42,7 @@ def start(folder: Path, page: Floor) -> list[str]:
     at = stage(page)
     for path, text in at.started.items():
         files.write(folder / PACKAGE / path, text)
-    return _arrived(folder, at)
+    return [*_arrived(folder, at), SIGNS]
 
 
 def stage_of(folder: Path) -> Stage:
@@ -96,6 +105,8 @@ def fill(folder: Path, at: Stage) -> list[str]:
 def move_on(folder: Path, at: Stage) -> list[str]:
     """Add the next page of the course, and the back rooms before it.
 
+    What back rooms amend is said, and whether the page that is left agrees as before.
+
     Returns:
       What there is to say.
 
@@ -106,6 +117,7 @@ def move_on(folder: Path, at: Stage) -> list[str]:
     if page is None:
         raise BookError("this was the last page; what is above is the book's")
     new, said = stage(page), []
+    grown: Files = {}  # what the reader had in modules that are amended
     between = [c for c in new.whole.chapters if at.page < c.floor < page]
     cells = [c for chapter in between for c in chapter.cells if c.amends]
     for path, text in new.started.items():
@@ -116,12 +128,56 @@ def move_on(folder: Path, at: Stage) -> list[str]:
             if path.endswith(".py") and (amending or not _is_given(path, at)):
                 text, more = _grown(own, path, amending, new)
                 said += more
+                grown |= {path: own} if amending else {}
         files.write(there, text)
     rooms = [f"`check {c.floor}`" for c in between if c.floor.number == at.page.number]
     if rooms:
         listed = " and ".join(rooms)
         said.append(f"{listed}: a back room, run on what you wrote for its floor.")
+    said += _whole(folder, grown, at, new)
+    said += _again(folder, at, new) if grown else []
     return [*said, *_arrived(folder, new)]
+
+
+def _whole(folder: Path, grown: Files, at: Stage, new: Stage) -> list[str]:
+    """Put ours in the place of modules that, amended, cannot be imported any more."""
+    said = []
+    for path, own in grown.items():  # those of lower pages first
+        if error := _import_error(folder, path):
+            files.write(folder / KEPT / at.name / path, own)
+            files.write(folder / PACKAGE / path, new.started[path])
+            said.append(
+                f"Amended so, {path} could not be imported ({error}), so it is ours "
+                f"now, whole. Yours is in {KEPT}/{at.name}/."
+            )
+    return said
+
+
+def _import_error(folder: Path, path: str) -> str:
+    """What a module of the package raises when it is imported, or empty."""
+    name = ".".join([PACKAGE, *Path(path).with_suffix("").parts])
+    command = [sys.executable, "-c", f"import {name.removesuffix('.__init__')}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+
+
+def _again(folder: Path, at: Stage, new: Stage) -> list[str]:
+    """What there is to say if a page that is left does not agree any more.
+
+    Of the next page all is ours for that.
+    """
+    with tempfile.TemporaryDirectory() as place, runner() as found:
+        shutil.copytree(folder / PACKAGE, Path(place) / PACKAGE)
+        for path, text in new.filled(_files(folder, new)).items():
+            files.write(Path(place) / PACKAGE / path, text)
+        verdict = check(new, Path(place), found, at.page)
+    if verdict.passed:
+        return []
+    say = (
+        f"With what was amended, chapter {at.page} does not agree any more. "
+        "`show NAME` prints ours; change yours until it does:"
+    )
+    return [say, textwrap.indent(str(verdict), "    "), ""]
 
 
 def _is_given(path: str, at: Stage) -> bool:
@@ -134,13 +190,17 @@ def _grown(
     own: str, path: str, cells: list[Cell], new: Stage
 ) -> tuple[str, list[str]]:
     """The reader's text of a module with what back rooms amend, and the new marks."""
-    said = []
+    said: list[str] = []
+    done: dict[str, list[str]] = {}
     for cell in cells:
         try:
             own = amended(own, cell, new.package)
+            done.setdefault(cell.chapter, []).extend(cell.amends)
         except (BookError, SyntaxError) as error:
-            names = ", ".join(cell.amends)
-            said.append(f"{path} could not be given {names} of {cell.chapter}: {error}")
+            lost = f"{', '.join(cell.amends)} of {cell.chapter}"
+            said.append(f"{path} could not be given {lost}: {error}")
+    for chapter, names in done.items():
+        said.append(f"{path}: {chapter} has amended {', '.join(names)}.")
     for cell in new.foreign:
         if f"{cell.module}.py" == path:
             own = new.with_marks(own, cell)

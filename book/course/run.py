@@ -178,10 +178,21 @@ def _noted(codes: set[CodeType], package: Path) -> Iterator[None]:
         if event == "call" and frame.f_code.co_filename.startswith(start):
             codes.add(frame.f_code)
 
-    sys.setprofile(note)
+    def both(theirs) -> None:
+        """What a cell gets in the place of `sys.setprofile`, if it watches as well."""
+
+        def watch(frame: FrameType, event: str, value: object) -> None:
+            note(frame, event, value)
+            theirs(frame, event, value)
+
+        set_profile(watch if theirs else note)
+
+    set_profile, sys.setprofile = sys.setprofile, both
+    set_profile(note)
     try:
         yield
     finally:
+        sys.setprofile = set_profile
         sys.setprofile(None)
 
 

@@ -20,6 +20,7 @@ from book.course.stubs import (
     stubbed,
 )
 from book.helper import amending
+from book.helper.amending import span
 from book.tools import amendments, export, folds, modules, syntax
 from book.tools.in_page import is_solution
 from book.tools.modules import Module, Package
@@ -103,6 +104,14 @@ class Stage:
         return export.written(self.package)
 
     @cached_property
+    def own(self) -> Files:
+        """The modules that a reader writes here, as ours are."""
+        return {path: self._render(path) for path in self.paths}
+
+    def _render(self, path: str) -> str:
+        return export.render(self.package, self.package.modules[path[:-3]])
+
+    @cached_property
     def started(self) -> Files:
         """The files that a reader gets who begins at this page."""
         made = dict(self.given)
@@ -136,7 +145,7 @@ class Stage:
     @cached_property
     def work(self) -> Work:
         """What the reader writes here."""
-        codes = [self.given[path] for path in self.paths]
+        codes = [*self.own.values()]
         where: dict[str, str] = {}
         notes: dict[str, str] = {}
         folded: set[str] = set()
@@ -144,7 +153,8 @@ class Stage:
             names = cell.amends or [*names_in(cell)]
             for name in names:
                 before = where.get(name, f"chapter {self.page}")
-                where[name] = f"{before}, {plain(cell.heading)}"
+                more = f", {plain(cell.heading)}"
+                where[name] = before.removesuffix(more) + more
             if not names:
                 continue
             if folds.is_folded(cell):
@@ -184,12 +194,20 @@ class Stage:
 
     def mark(self, cell: Cell, name: str) -> str:
         """The line that says that a definition is to be amended."""
-        return f"{AMEND}{name} ({self.section(cell)}), and take this line away"
+        new = "" if name in self._below[str(cell.module)] else "new here; "
+        return f"{AMEND}{name} ({new}{self.section(cell)}), and take this line away"
+
+    @cached_property
+    def _below(self) -> dict[str, set[str]]:
+        """The definitions of the modules that the page amends, before it does."""
+        modules = {str(cell.module) for cell in self.foreign}
+        texts = {module: self._render(f"{module}.py") for module in modules}
+        return {m: {name for *_, name in labels(text)} for m, text in texts.items()}
 
     def pieces(self) -> list[tuple[str, Piece]]:
         """What the reader writes here: the files, and the parts of them."""
-        given = [(path, self.given[path]) for path in self.paths]
-        return [(path, x) for path, text in given for x in pieces(text, self.work)]
+        own = self.own.items()
+        return [(path, x) for path, text in own for x in pieces(text, self.work)]
 
     def unwritten(self, files: Files) -> list[str]:
         """What of a reader's files is still to write, in the order of the page."""
@@ -283,15 +301,29 @@ def amended(text: str, cell: Cell, package: Package) -> str:
 
 
 def _inserted(text: str, name: str, more: list[str]) -> str:
-    """The text with lines above a definition, or above its class if it is new there."""
+    """The text with lines above a definition, or in its class if it is new there."""
     lines = text.split("\n")
     places = {label: first for first, _, label in reversed(labels(text))}
-    at = places.get(name) or places.get(name.partition(".")[0])
+    owner, _, entry = name.rpartition(".")
+    at = places.get(name) or (_head(text, owner) if owner else None)
     if at is None:
         return text
-    pad = " " * (len(lines[at - 1]) - len(lines[at - 1].lstrip()))
+    pad = "    " if owner else ""
     lines[at - 1 : at - 1] = [pad + line if line else "" for line in more]
     return "\n".join(lines)
+
+
+def _head(text: str, owner: str) -> int | None:
+    """The line of a class above which a new attribute or method can be named."""
+    for node in syntax.parse(text).body:
+        if isinstance(node, ast.ClassDef) and node.name == owner:
+            kinds, lines = ast.Expr | ast.Assign | ast.AnnAssign, text.split("\n")
+            last = [e.end_lineno or e.lineno for e in node.body if isinstance(e, kinds)]
+            at = max(last, default=span(node.body[0], lines)[0]) + 1
+            while at <= len(lines) and lines[at - 1].lstrip().startswith(AMEND):
+                at += 1
+            return at
+    return None
 
 
 def with_imports(text: str, package: Package, module: Module, new: str = "") -> str:

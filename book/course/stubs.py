@@ -42,6 +42,12 @@ class Piece(NamedTuple):
         return "\n".join(self.stub) + "\n" in text
 
 
+def is_put_back(piece: Piece) -> bool:
+    """Whether all of a piece stands in its stub, and only the sign is to go."""
+    shown = all(line.lstrip().startswith(SIGN) for line in piece.stub)
+    return shown and "…" not in "".join(piece.stub)
+
+
 @dataclass
 class Work:
     """What of a module is the reader's.

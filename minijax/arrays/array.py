@@ -15,7 +15,7 @@ https://docs.jax.dev/en/latest/type_promotion.html, ``jax.core.ShapedArray``,
 # Amended in chapters/02_arrays_rest.md: def_shape_and_impl (698fe433).
 # Amended in chapters/02_arrays_rest.md: ABOVE, dtype_lattice_join (0c0dbdd7).
 # Amended in chapters/02_arrays_rest.md: _weak_scalar, common_dtype_and_weak_type
-#   (5bf7d945).
+#   (5aa88876).
 # Amended in chapters/36_replicas_upper.md: evaluated (32cff57f).
 
 import functools
@@ -150,6 +150,7 @@ def is_python_scalar(x):
 
 
 def _weak_scalar(kind):
+    """Return the abstract value of all Python numbers of the type `kind`."""
     return _weak_scalar_by_switch(kind, config.jax_enable_x64)
 
 

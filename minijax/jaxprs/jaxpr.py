@@ -267,7 +267,7 @@ class Literal:
 
 
 def as_literal(x):
-    """Return the `Literal` of a Python or NumPy scalar, and None for another value."""
+    """Return the `Literal` of a number, Python's or NumPy's without axes, or None."""
     if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)
         return Literal(x.astype(aval.dtype, copy=False)[()], aval)
@@ -437,6 +437,7 @@ class ClosedJaxpr(_Program):
     invars = property(lambda self: self.jaxpr.invars)
     outvars = property(lambda self: self.jaxpr.outvars)
     eqns = property(lambda self: self.jaxpr.eqns)
+    # JAX's other name of the constants.
     literals = property(lambda self: self.consts)
 
     def replace(self, jaxpr=None, consts=None):

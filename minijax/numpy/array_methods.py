@@ -13,8 +13,8 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 # edit the chapter, not this file.
 # Amended in chapters/03_numpy_rest.md: binary_ufunc, multiply (ac04381b).
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
-# Amended in chapters/03_numpy_rest.md: concrete_array_or_error (6ab933fb).
-# Amended in chapters/06_vmap_rest.md: concrete_array_or_error (61d5d4a2).
+# Amended in chapters/03_numpy_rest.md: concrete_array_or_error (c1ff9293).
+# Amended in chapters/06_vmap_rest.md: concrete_array_or_error (8e013762).
 # Amended in chapters/08_errors_ground.md: binary_operator (1dad875e).
 # Amended in chapters/26_calls_rest.md: binary_operator (f2d3299f).
 # Amended in chapters/28_indexing_rest.md: where (e4d2cb2b).
@@ -290,12 +290,12 @@ register_methods({"__neg__": negative, "__invert__": bitwise_not})
 
 
 def concrete_array_or_error(x, error, what):
-    """Return the numbers of `x` as an array; refuse a tracer that has none.
+    """Return `x`, or the array in it; refuse a tracer that has no numbers.
 
     Args:
       x: an array or a tracer.
       error: the class of error to raise for a tracer without numbers.
-      what: what Python wanted, for the message.
+      what: what Python wanted; the message begins with it.
     """
     value = concrete_or_none(x)
     if value is None:

@@ -66,7 +66,8 @@ class PyTreeDef(TreeStructure):
         """Return the subtrees of `tree` that stand where this structure has leaves.
 
         Raises:
-          ValueError: if `tree` does not begin with this structure.
+          ValueError: if `tree` does not begin with this structure; the message begins
+            ``The tree does not begin with`` and the structure, then says where.
         """
         found = []
         if not match_prefix(self, tree, found):
