@@ -16,6 +16,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (5d7bd393).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
+# Amended in chapters/07_jaxprs_rest.md: trace_to_jaxpr (2566035e).
 # Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
 # Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
@@ -212,7 +213,7 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
-    stages = True  # what is bound under it is written down, not done
+    stages = True  # `is_staged` asks: written down, or done?
     fit: Any = None
 
     def __init__(self, parent):
