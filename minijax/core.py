@@ -16,7 +16,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 #   Tracer.__reduce__, Tracer.__format__, Tracer.__array__ (09049ab0).
 # Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__
 #   (6a1a3087).
-# Amended in chapters/07_jaxprs.md: EvalTrace.process_primitive (369f0a18).
+# Amended in chapters/07_jaxprs_ground.md: EvalTrace.process_primitive (369f0a18).
 # Amended in chapters/07_jaxprs_rest.md: Primitive.call_primitive,
 #   Primitive.get_bind_params (8236823b).
 # Amended in chapters/08_errors_rest.md: trace_scope (e7073957).

@@ -16,7 +16,8 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (5d7bd393).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
-# Amended in chapters/08_errors.md: JaxprTrace.record (f27cd139).
+# Amended in chapters/07_jaxprs_rest.md: trace_to_jaxpr (2566035e).
+# Amended in chapters/08_errors.md: EquationTrace.record (a2752cdc).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
 # Amended in chapters/28_indexing_rest.md: Constants.__init__, Constants.variable,
 #   JaxprTrace.to_jaxpr, trace_to_jaxpr, _stage (3e096b86).
@@ -200,6 +201,10 @@ class JaxprTracer(AbstractTracer):
         return trace.origin.describe(positions)
 
 
+# What returns the place in the user's program that is running: an equation's `source`.
+source_info_hook: Hook = Hook(lambda: None)
+
+
 # What returns, for the trace around a program, a function that changes the operands of
 # each equation; None where there are no devices that differ.
 result_converter: Hook = Hook(lambda trace: None)
@@ -212,7 +217,7 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
-    stages = True  # what is bound under it is written down, not done
+    stages = True  # `is_staged` asks: written down, or done?
     fit: Any = None
 
     def __init__(self, parent):
@@ -234,7 +239,8 @@ class EquationTrace(Trace):
         return self.record(new_eqn(primitive, list(map(self.atom, args)), params))
 
     def record(self, eqn):
-        """Keep an equation, and return tracers for its results."""
+        """Keep an equation and its source, and return tracers for its results."""
+        eqn.source = source_info_hook.value()
         self.eqns.append(eqn)
         return [JaxprTracer(self, var) for var in eqn.outvars]
 
@@ -318,10 +324,6 @@ def converted_literal(eqn):
     return computed_literal(result)
 
 
-# What returns the place in the user's program that is running: an equation's `source`.
-source_info_hook: Hook = Hook(lambda: None)
-
-
 class JaxprTrace(EquationTrace):
     """Writes down each operation, whatever its operands are.
 
@@ -356,10 +358,9 @@ class JaxprTrace(EquationTrace):
         return JaxprTracer(self, computed_literal(x))
 
     def record(self, eqn):
-        """Keep an equation and its source; convert a literal on the spot."""
+        """Keep an equation; convert a literal on the spot."""
         if (literal := converted_literal(eqn)) is not None:
             return [JaxprTracer(self, literal)]
-        eqn.source = source_info_hook.value()
         return super().record(eqn)
 
 

@@ -36,13 +36,6 @@ def default_partial_eval(trace, primitive, args, in_unknown, params):
 partial_eval_rules: RuleTable = RuleTable("split", default=default_partial_eval)
 
 
-UNKNOWN_RESULT = (  # JAX's words, slip included
-    "Linearization failed to produce known values for all output primals. This is "
-    "typically caused by attempting to differentiate a function uses an operation that "
-    "does not support reverse-mode autodiff."
-)
-
-
 class PartialEvalTrace(Trace):
     """Does now what can be done now, and writes down the rest.
 
@@ -69,8 +62,16 @@ class PartialEvalTrace(Trace):
 class LinearizeTrace(JVPTrace):
     """Forward mode over a `PartialEvalTrace`: only what is on its tape moves."""
 
-    def pack(self, primal, rate):
-        return super().pack(primal, rate if self.parent.is_unknown(rate) else None)
+    def pack(self, primal, tangent):
+        moves = self.parent.is_unknown(tangent)
+        return super().pack(primal, tangent if moves else None)
+
+
+UNKNOWN_RESULT = (  # JAX's words, slip included
+    "Linearization failed to produce known values for all output primals. This is "
+    "typically caused by attempting to differentiate a function uses an operation that "
+    "does not support reverse-mode autodiff."
+)
 
 
 def linearize_flat(f, primals, num_outs=None):
@@ -91,11 +92,11 @@ def linearize_flat(f, primals, num_outs=None):
     with trace_scope(JaxprTrace(parent)) as tape:
         directions = [_direction(tape, typeof(primal)) for primal in primals]
         trace = PartialEvalTrace(parent, tape)
-        outs, slopes = jvp_flat_fun(f, primals, directions, LinearizeTrace(trace))
+        outs, tangents = jvp_flat_fun(f, primals, directions, LinearizeTrace(trace))
         count = len(outs) if num_outs is None else num_outs()
         if any(map(trace.is_unknown, outs[:count])):
             raise ValueError(UNKNOWN_RESULT)
-        jaxpr, consts = tape.to_jaxpr(list(map(_dense, outs[:count], slopes)))
+        jaxpr, consts = tape.to_jaxpr(list(map(_dense, outs[:count], tangents)))
     return outs, jaxpr, consts
 
 
@@ -103,10 +104,10 @@ def _direction(tape, aval):
     return tape.new_input(aval) if is_inexact(aval.dtype) else None
 
 
-def _dense(out, slope):
+def _dense(out, tangent):
     aval = typeof(out)
-    if slope is not None:
-        return slope
+    if tangent is not None:
+        return tangent
     if not is_inexact(aval.dtype):
         return 0.0
     return zeros_of_tangent(aval) if aval.shape else full_scalar_like(out, 0)

@@ -233,8 +233,7 @@ def _call(emitter, eqn, operands, results):
     emitter.line(f"{left}{name}({', '.join(operands)})")
 
 
-for _calls in (jit_p, *CUSTOM_CALL_PRIMITIVES):
-    python_rules[_calls] = _call
+python_rules.update(dict.fromkeys((jit_p, *CUSTOM_CALL_PRIMITIVES), _call))
 
 
 # The backend that runs programs as Python functions.

@@ -140,8 +140,8 @@ def unbroadcast(ct, operand):
 
     Args:
       ct: array of the shape of an elementwise result.
-      operand: `UndefinedPrimal`; a scalar, or of the rank of `ct` with 1 where it
-        stretched.
+      operand: its operand's place: a scalar, or an array with as many axes as `ct`, of
+        size 1 where it was stretched.
 
     Returns:
       An array of the shape of `operand`.
