@@ -11,7 +11,7 @@ a register, on every machine for which kernels are emitted.
 import dataclasses
 from typing import NamedTuple
 
-from minijax.kernels.builder import NodeBuilder, with_args
+from minijax.kernels.builder import NodeBuilder, rewritten
 from minijax.kernels.ir import define_scalar_op
 from minijax.kernels.loop_nests import Node, backward_slice
 from minijax.llvm.instructions import define_instruction
@@ -106,11 +106,9 @@ def build_function(label, body, dtypes):
 
 def inline_function(k, function, args):
     """Write the nodes of a function for given arguments; return that of its value."""
-    new = dict(zip(function.args, args))
     condition, nodes, other = function.rare or (None, (), None)
-    for node in (*function.nodes, *nodes):
-        args = [new[arg] for arg in node.args]
-        new[node] = k.write(with_args(node, args) if args else node)
+    given = zip(function.args, args)
+    new = rewritten(k, (*function.nodes, *nodes), new=given)
     if function.rare is None:
         return new[function.result]
     return k.select(new[condition], new[other], new[function.result])
@@ -124,14 +122,13 @@ def expand_calls(kernel, find):
       find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
         None.
     """
-    k, new = NodeBuilder(), {}
-    for node in kernel.nodes:
-        args = tuple(new[arg] for arg in node.args)
+    k = NodeBuilder()
+
+    def written_out(node, args):
         found = args and find(node.op, args[-1].dtype)
-        if found:
-            new[node] = inline_function(k, found, args)
-        else:
-            new[node] = k.write(dataclasses.replace(node, args=args))
+        return inline_function(k, found, args) if found else None
+
+    new = rewritten(k, kernel.nodes, instead=written_out)
     stores = tuple(store.with_nodes(new) for store in kernel.stores)
     nodes = tuple(dict.fromkeys(k.nodes))
     return dataclasses.replace(kernel, nodes=nodes, stores=stores)

@@ -7,7 +7,8 @@ import math
 from typing import NamedTuple
 
 from minijax.jitting.stages import nbytes
-from minijax.kernels.loop_nests import Kernel, Node, backward_slice
+from minijax.kernels.builder import NodeBuilder, rewritten
+from minijax.kernels.loop_nests import Kernel, backward_slice, load_node
 
 # Kernels with an operand and a result in one buffer: one parameter, and one sweep.
 
@@ -25,20 +26,22 @@ def alias_launch_buffers(launch, pairs):
       launch: a `Launch`.
       pairs: pairs of buffers, of an operand and of the result that takes its place.
     """
-    kernel, new = launch.kernel, {}
+    kernel, k = launch.kernel, NodeBuilder()
     firsts = [[parameters_of_buffer(launch, x)[0] for x in pair] for pair in pairs]
     parameters = dict(firsts)
-    for node in kernel.nodes:
-        detail = node.detail
-        if node.op == "load" and detail.parameter in parameters:
-            detail = detail._replace(parameter=parameters[detail.parameter])
-        args = tuple([new[arg] for arg in node.args])
-        new[node] = Node(node.op, args, node.dtype, node.level, detail)
+
+    def in_place(node, args):
+        if node.op == "load" and node.detail.parameter in parameters:
+            parameter, place, guards, other, terms = node.detail
+            computed = [*zip(args, terms)]
+            parameter = parameters[parameter]
+            return k.write(load_node(parameter, place, guards, other, computed))
+
+    new = rewritten(k, kernel.nodes, instead=in_place)
     stores = [store.with_nodes(new) for store in kernel.stores]
     pairs = zip(kernel.parameters, launch.buffers)
     kept, buffers = zip(*[pair for pair in pairs if pair[0] not in parameters])
-    nodes = tuple(new.values())
-    kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
+    kernel = Kernel(kernel.name, kernel.sizes, kept, (*k.nodes,), (*stores,))
     return launch._replace(kernel=kernel, buffers=[*buffers])
 
 
