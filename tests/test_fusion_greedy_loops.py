@@ -14,7 +14,8 @@ from minijax.fusion.greedy import (
     fuse_in_common_loops,
     producer_consumer_edges,
 )
-from minijax.fusion.merging import fusion_group_of, identity_map
+from minijax.fusion.merging import fusion_group_of
+from minijax.kernels.builder import identity_map
 from minijax.kernels.lowering import lower
 
 X = jnp.ones((3, 4))

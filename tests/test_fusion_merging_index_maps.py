@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from minijax.fusion.merging import (
-    compose_place,
     delinearize,
     delinearize_bounds,
     delinearize_in_bounds,
-    identity_map,
     split_loop_axis,
 )
+from minijax.kernels.builder import compose_place, identity_map
 from minijax.kernels.ir import Affine
 
 BOX = Affine(0, (12, 4, 1)), (2, 3, 4)

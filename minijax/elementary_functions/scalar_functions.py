@@ -12,7 +12,7 @@ import dataclasses
 from itertools import chain
 from typing import NamedTuple
 
-from minijax.kernels.builder import NodeBuilder, with_args
+from minijax.kernels.builder import NodeBuilder, rewritten
 from minijax.kernels.ir import define_scalar_op
 from minijax.kernels.loop_nests import Node, backward_slice
 from minijax.llvm.instructions import define_instruction
@@ -118,11 +118,9 @@ def slow_paths(rare):
 
 def inline_function(k, function, args):
     """Write the nodes of a function for given arguments; return that of its value."""
-    new = dict(zip(function.args, args))
     paths = slow_paths(function.rare)
-    for node in chain(function.nodes, *[path.nodes for path in paths]):
-        args = [new[arg] for arg in node.args]
-        new[node] = k.write(with_args(node, args) if args else node)
+    nodes = chain(function.nodes, *[path.nodes for path in paths])
+    new = rewritten(k, nodes, new=zip(function.args, args))
     value = new[function.result]
     for path in paths:  # the rarer, the later, and so the last to be chosen
         value = k.select(new[path.condition], new[path.result], value)
@@ -137,14 +135,13 @@ def expand_calls(kernel, find):
       find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
         None.
     """
-    k, new = NodeBuilder(), {}
-    for node in kernel.nodes:
-        args = tuple(new[arg] for arg in node.args)
+    k = NodeBuilder()
+
+    def written_out(node, args):
         found = args and find(node.op, args[-1].dtype)
-        if found:
-            new[node] = inline_function(k, found, args)
-        else:
-            new[node] = k.write(dataclasses.replace(node, args=args))
+        return inline_function(k, found, args) if found else None
+
+    new = rewritten(k, kernel.nodes, instead=written_out)
     stores = tuple(store.with_nodes(new) for store in kernel.stores)
     nodes = tuple(dict.fromkeys(k.nodes))
     return dataclasses.replace(kernel, nodes=nodes, stores=stores)

@@ -19,8 +19,8 @@ from minijax.fusion.merging import (
     extent_product,
     fused_launch,
     fusion_group_of,
-    identity_map,
 )
+from minijax.kernels.builder import identity_map
 from minijax.kernels.checker import check_kernel
 from minijax.kernels.lowering import Launch
 from minijax.llvm.targets import current_target

@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 from minijax.fusion.merging import (
     FusionCandidate,
-    compose_place,
     delinearize_in_bounds,
     extent_product,
     fused_launch,
     fusion_group_of,
-    identity_map,
     is_bitcastable,
     split_loop_axis,
 )
+from minijax.kernels.builder import compose_place, identity_map
 from minijax.kernels.lowering import Launch
 from minijax.llvm.targets import current_target
 

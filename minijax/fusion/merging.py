@@ -10,10 +10,18 @@ import math
 import numpy as np
 
 from minijax.arrays.dtypes import short_dtype_name
-from minijax.kernels.builder import NodeBuilder, collapse_axes, fresh_parameter_name
+from minijax.kernels.builder import (
+    NodeBuilder,
+    collapse_axes,
+    compose_place,
+    fresh_parameter_name,
+    identity_map,
+    number_at,
+    rewritten,
+    store_at,
+)
 from minijax.kernels.ir import (
     Affine,
-    Fold,
     Guard,
     Load,
     Parameter,
@@ -23,38 +31,10 @@ from minijax.kernels.ir import (
     once_per_kernel,
     union_of_levels,
 )
-from minijax.kernels.loop_nests import Kernel, Node, backward_slice, index_node
+from minijax.kernels.loop_nests import Kernel, Node, backward_slice
 from minijax.kernels.lowering import Launch
 
 # Where an element was made: the indices of one loop nest as numbers of another.
-
-
-@functools.cache
-def identity_map(rank):
-    """Return the index along each of so many axes, as a tuple of `Affine`."""
-    return tuple(
-        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
-    )
-
-
-@functools.lru_cache(2**12)
-def compose_place(place, maps, rank):
-    """Return a place along other axes.
-
-    Args:
-      place: an `Affine`.
-      maps: for each of its axes, the `Affine` along the other ones.
-      rank: how many of these there are.
-    """
-    if maps == identity_map(rank) and len(place.strides) == rank:
-        return place
-    offset, strides = place.offset, [0] * rank
-    for stride, at in zip(place.strides, maps):
-        if stride:
-            offset += stride * at.offset
-            for axis, step in enumerate(at.strides):
-                strides[axis] += stride * step
-    return Affine(offset, tuple(strides))
 
 
 def extent_product(sizes, axes):
@@ -280,44 +260,9 @@ class FusedKernelBuilder(NodeBuilder):
         """Write all of another kernel at these indices, by default its own."""
         new, rank = copies(self, other, other.nodes, maps), len(self.sizes)
         for buffer, stores in other.made.items():
-            for parameter, place, node, _ in stores:
-                place = place if maps is None else compose_place(place, maps, rank)
-                store = Store(parameter, place, new[node])
-                self.made.setdefault(buffer, []).append(store)
+            moved = [store_at(store, new, maps, rank) for store in stores]
+            self.made.setdefault(buffer, []).extend(moved)
         return self
-
-
-def at_indices(k, node, args, maps):
-    """Write a node that is no load at other indices, and return it."""
-    if node.op == "constant":
-        return k.write(node)
-    if node.op == "index":
-        return k.write(node) if maps is None else number_at(k, maps[node.detail])
-    if node.op != "fold":
-        level = (
-            args[0].level
-            if len(args) == 1
-            else union_of_levels([x.level for x in args])
-        )
-        return k.write(Node(node.op, args, node.dtype, level))
-    axes = node.detail.axes
-    if maps is not None:
-        axes = union_of_levels([maps[axis].axes for axis in axes])
-    level = tuple([axis for axis in args[0].level if axis not in axes])
-    detail = Fold(node.detail.how, axes)
-    return k.write(Node("fold", args, node.dtype, level, detail))
-
-
-def number_at(k, place):
-    """Return the node of an affine number of the indices."""
-    total = None
-    for axis in place.axes:
-        term, stride = k.write(index_node(axis)), place.strides[axis]
-        term = term if stride == 1 else k.mul(term, stride)
-        total = term if total is None else k.add(total, term)
-    if total is None:
-        return k.constant(place.offset, np.dtype(np.int64))
-    return k.add(total, place.offset) if place.offset else total
 
 
 def _open(k, guards):
@@ -362,12 +307,12 @@ def copies(k, other, nodes, maps, guards=()):
       maps: the index along each of its axes; None if both have the same loops.
       guards: where the nodes are of interest.
     """
-    new = {}
-    for node in nodes:
+
+    def found(node, args):
         if node.op == "load":
-            new[node] = element(k, other.sources[node], node, maps, guards)
-        else:
-            new[node] = at_indices(k, node, tuple([new[x] for x in node.args]), maps)
+            return element(k, other.sources[node], node, maps, guards)
+
+    new = rewritten(k, nodes, maps, len(k.sizes), found)
     names = [(new[node], name) for node, name in other.names if node in new]
     k.names.update(dict.fromkeys(names))
     return new
@@ -384,9 +329,8 @@ def element(k, buffer, node, maps, guards):
     """
     like, place, own, other, _ = node.detail
     if maps is not None:
-        rank = len(k.sizes)
-        place = compose_place(place, maps, rank)
-        own = [(compose_place(at, maps, rank), limit) for at, limit in own]
+        place = compose_place(place, maps, len(k.sizes))
+        own = [(compose_place(at, maps, len(k.sizes)), limit) for at, limit in own]
     if own or guards:
         guards = _open(k, [*own, *guards])
         if guards is None:

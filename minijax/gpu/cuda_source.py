@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from minijax.kernels.builder import Buffer, collapse_axes, with_args
+from minijax.kernels.builder import Buffer
 from minijax.kernels.ir import (
     AXIS_NAMES,
     NUMPY_MATH,
@@ -25,12 +25,12 @@ from minijax.kernels.ir import (
     scalar_ops,
     trip_count,
 )
-from minijax.kernels.loop_nests import backward_slice, fold_node, load_node
+from minijax.kernels.loop_nests import backward_slice, load_node
 from minijax.kernels.lowering import Launch
 from minijax.threads.split_reductions import (
-    assemble_kernel,
     nodes_after_folds,
     row_strides,
+    stage_kernel,
 )
 
 # Scalar operations in CUDA C: expressions of names, by kinds of dtypes.
@@ -457,7 +457,7 @@ def launches_of_stages(step, first, second, handed):
       handed: nodes, which the first stage stores as well and the second loads.
     """
     kernel, owners = step.kernel, dict(zip(step.kernel.parameters, step.buffers))
-    kept, new = [], {}
+    kept, ends = [], {}
     for number, x in enumerate(handed):
         strides, size = row_strides(kernel, x)
         between = Parameter(f"stage{number}", x.dtype, size)
@@ -465,30 +465,10 @@ def launches_of_stages(step, first, second, handed):
         owners[between] = Buffer(name, x.dtype, size)
         place = Affine(0, tuple(strides))
         kept.append(Store(between, place, x))
-        new[x] = load_node(between, place)
-    one = stage_of(kernel, [*first, *kept], {})
-    two = stage_of(kernel, second, new)
+        ends[x] = [load_node(between, place)]
+    one = stage_kernel(kernel, [*first, *kept], {})
+    two = stage_kernel(kernel, second, ends)
     read = {node.detail.parameter for node in two.nodes if node.op == "load"}
     if not read.isdisjoint([store.parameter for store in first]):
         return None
     return [Launch(x, [owners[each] for each in x.parameters]) for x in (one, two)]
-
-
-def stage_of(kernel, stores, new):
-    """Return the kernel of some stores; `new` has what is loaded in place of nodes."""
-    kept = backward_slice([store.node for store in stores], new)
-    new = {**new}
-    nodes = []
-    for node in [node for node in kernel.nodes if node in kept]:
-        args = [new[arg] for arg in node.args if arg in new]
-        if node.op == "fold" and node not in new:
-            new[node] = fold_node(node.detail.how, node.detail.axes, *args)
-        elif node.args and node not in new:
-            new[node] = with_args(node, args)
-        new.setdefault(node, node)
-        nodes.append(new[node])
-    stores = [store.with_nodes(new) for store in stores]
-    axes = {axis for node in nodes for axis in node.level}
-    axes.update(axis for store in stores for axis in store.axes)
-    sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))

@@ -32,7 +32,7 @@ from minijax.gpu.cuda_source import (
     render_thread_indices,
     store_conversion_expr,
 )
-from minijax.kernels.builder import Buffer, collapse_axes, scan_node
+from minijax.kernels.builder import Buffer, collapse_axes, rewritten, scan_node
 from minijax.kernels.ir import (
     AXIS_NAMES,
     Affine,
@@ -53,7 +53,6 @@ from minijax.threads.split_reductions import (
     assemble_kernel,
     partial_fold_kernel,
     partial_parameters,
-    remap_split_node,
     row_strides,
     two_stage_fold,
 )
@@ -583,24 +582,20 @@ def carry_kernel(kernel, count, total, whole, carry):
 
 def totals_kernel(kernel, cut, carries):
     """Return the kernel that makes the totals of each part, from its carry on."""
-    spread, new = AxisSplit(kernel, cut.axis, cut.parts), {}
-    made = [*spread.nodes]
-    for node in kernel.nodes:
-        args = [new[arg] for arg in node.args]
+    spread = AxisSplit(kernel, cut.axis, cut.parts)
+
+    def carried(node, args):
         if node not in carries:
-            new[node] = remap_split_node(node, args, spread)
-        else:
-            how = node.detail.how
-            strides, size = row_strides(kernel, fold_node(how, (cut.axis,), *node.args))
-            place = Affine(0, (size, *strides))
-            made += [
-                load_node(carries[node], place),
-                scan_node(how, cut.axis + 1, *args),
-            ]
-            new[node] = op_node(how, *made[-2:])
-        made.append(new[node])
+            return spread.guarded(node, args)
+        how = node.detail.how
+        strides, size = row_strides(kernel, fold_node(how, (cut.axis,), *node.args))
+        carry = spread.write(load_node(carries[node], Affine(0, (size, *strides))))
+        total = spread.write(scan_node(how, cut.axis + 1, *args))
+        return spread.write(op_node(how, carry, total))
+
+    new = rewritten(spread, kernel.nodes, spread.maps, len(spread.sizes), carried)
     stores = [spread.store(store, new[store.node]) for store in kernel.stores]
-    return assemble_kernel(kernel.name, spread.sizes, made, stores)
+    return assemble_kernel(kernel.name, spread.sizes, spread.nodes, stores)
 
 
 def with_buffers(step, kernels, parameters):

@@ -1,4 +1,4 @@
-"""Writing kernels: strided views, the builder, unroll and jam.
+"""Writing kernels, and rewriting them: views, the builder, unroll and jam.
 
 And which loops may be unrolled so, or be vectors with masks, and which marks go
 together.
@@ -34,7 +34,6 @@ from minijax.kernels.ir import (
     Parameter,
     Store,
     Update,
-    cast_ops,
     compute_dtype,
     scalar_ops,
     union_of_levels,
@@ -90,73 +89,7 @@ def _fits_mask(step, axis):
     return isinstance(step, Node)
 
 
-class UnrolledIteration:
-    """An iteration of a loop: its index is a number ahead of another one's.
-
-    Attributes:
-      axis, ahead: of the loop, and the number.
-      copies: from nodes that vary over the axis to theirs of this iteration.
-    """
-
-    def __init__(self, axis, ahead):
-        self.axis, self.ahead, self.copies = axis, ahead, {}
-
-    def node(self, node):
-        """Return what a node is in this iteration."""
-        if not self.ahead or self.axis not in node.level:
-            return node
-        if node not in self.copies:
-            self.copies[node] = self.copy(node)
-        return self.copies[node]
-
-    def copy(self, node):
-        """Return the copy of a node."""
-        if node.op == "index":
-            return op_node("add", node, constant_node(self.ahead, np.dtype(np.int64)))
-        args, detail = tuple(map(self.node, node.args)), node.detail
-        if node.op == "load":
-            guards = [x._replace(place=self.place(x.place)) for x in detail.guards]
-            place = self.place(detail.place)
-            detail = detail._replace(place=place, guards=tuple(guards))
-        return dataclasses.replace(node, args=args, detail=detail)
-
-    def place(self, place):
-        """Return where an element is in this iteration."""
-        further = self.ahead * place.strides[self.axis]
-        return place._replace(offset=place.offset + further)
-
-    def steps(self, step):
-        """Return the steps of this iteration in the place of one that is no loop."""
-        if isinstance(step, Node):
-            copy = self.node(step)
-            return [*copy.args, copy] if step in copy.args else [copy]
-        if isinstance(step, Store):
-            nodes = {node: self.node(node) for node in step.args}
-            return [step.with_nodes(nodes)._replace(place=self.place(step.place))]
-        return [step._replace(fold=self.node(step.fold))]
-
-
-def unroll_and_jam(steps, iterations):
-    """Return steps that do each step for all iterations before the next step."""
-    rules = [unroll_and_jam_rules.get(type(step), _each) for step in steps]
-    made = [rule(step, iterations) for rule, step in zip(rules, steps)]
-    return [step for some in made for step in some]
-
-
-def _each(step, iterations):
-    return dict.fromkeys(new for each in iterations for new in each.steps(step))
-
-
-def _loop(loop, iterations):
-    folds = dict.fromkeys(each.node(fold) for fold in loop.folds for each in iterations)
-    body = unroll_and_jam(loop.body, iterations)
-    return [loop._replace(body=body, folds=tuple(folds))]
-
-
-unroll_and_jam_rules[Loop] = _loop
-
-
-# Strided views: offsets and strides of arrays; loop nests with axes collapsed.
+# Strided views: offsets and strides of arrays.
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -280,96 +213,6 @@ def _runs(view):
     return runs
 
 
-def collapse_axes(kernel):
-    """Return a kernel that computes the same with as few axes as possible.
-
-    Axes of size 1 vanish. Two neighbours become one axis where every place moves along
-    them as along one, and no node needs their indices.
-    """
-    strides = {place.strides for place in affine_places(kernel)}
-    whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
-    for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
-        if kept and _walked_as_one(axis, kept[0], sizes, strides, whole):
-            sizes[kept[0]] *= sizes[axis]
-        else:
-            kept.insert(0, axis)
-    return kernel if len(kept) == len(sizes) else with_axes(kernel, kept, sizes)
-
-
-def _walked_as_one(outer, inner, sizes, strides, whole):
-    apart = any((outer in axes) != (inner in axes) for axes in whole)
-    return not apart and all(s[outer] == s[inner] * sizes[inner] for s in strides)
-
-
-def _axes_of_nodes(kernel):
-    """Return the axes of indices, of folds and of updates."""
-    nodes = [node for node in kernel.nodes if node.op in ("index", "fold", "running")]
-    numbers = [(x.detail,) if x.op == "index" else x.detail.axes for x in nodes]
-    return {*numbers, *[store.update.axes for store in kernel.stores if store.update]}
-
-
-def affine_places(kernel):
-    """Return all `Affine` of a kernel: of loads, guards and stores."""
-    loads = [node.detail for node in kernel.nodes if node.op == "load"]
-    guards = [guard for detail in loads for guard in detail.guards]
-    return [found.place for found in [*loads, *guards, *kernel.stores]]
-
-
-def with_axes(kernel, kept, sizes):
-    """Return a kernel with some of its axes, of new sizes; the others do not move."""
-    new, number = {}, {axis: n for n, axis in enumerate(kept)}
-
-    def renumbered(axes):
-        return tuple([number[axis] for axis in axes if axis in number])
-
-    still = {
-        place: Affine(place.offset, tuple([place.strides[axis] for axis in kept]))
-        for place in affine_places(kernel)
-    }
-    for node in kernel.nodes:
-        new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
-    nodes = dict.fromkeys(new.values())
-    stores = []
-    for store in [x.with_nodes(new) for x in kernel.stores]:
-        update = store.update
-        update = update and update._replace(axes=renumbered(update.axes))
-        stores.append(store._replace(place=still[store.place], update=update))
-    sizes = tuple([sizes[axis] for axis in kept])
-    return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
-
-
-def scan_node(how, axis, arg):
-    """Return the node of a running fold: at each index, of all up to this one."""
-    level = union_of_levels([arg.level, (axis,)])
-    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
-
-
-def _moved(node, args, renumbered, still):
-    if node.op == "constant":
-        return node
-    if node.op == "index":
-        axes = renumbered([node.detail])
-        return index_node(*axes) if axes else constant_node(0, node.dtype)
-    if node.op == "load":
-        parameter, place, guards, other, terms = node.detail
-        guards = [Guard(still[guard.place], guard.limit) for guard in guards]
-        return load_node(parameter, still[place], guards, other, [*zip(args, terms)])
-    if node.op in ("fold", "running"):
-        how, axes = node.detail
-        axes = renumbered(axes)
-        if not axes:
-            return constant_node(0, node.dtype) if how.startswith("arg") else args[0]
-        if node.op == "running":
-            return scan_node(how, *axes, *args)
-        return fold_node(how, axes, *args)
-    return with_args(node, args)
-
-
-def with_args(node, args):
-    """Return the node of the same operation on other nodes."""
-    return op_node(node.op, *args, dtype=node.dtype if node.op in cast_ops else None)
-
-
 # Writing kernels: from views of arrays to loads, operations and stores.
 
 
@@ -472,6 +315,164 @@ class NodeBuilder:
     def bitcast(self, x, dtype):
         """Add the node of the same bits, read as another dtype."""
         return self.write(op_node("bitcast", x, dtype=dtype))
+
+
+# Rewriting kernels: their nodes written again, at numbers in place of their indices.
+
+
+@functools.cache
+def identity_map(rank):
+    """Return the index along each of some axes, as a tuple of `Affine`."""
+    return tuple(
+        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
+    )
+
+
+@functools.lru_cache(2**12)
+def compose_place(place, maps, rank):
+    """Return a place along other axes.
+
+    Args:
+      place: an `Affine`.
+      maps: for each of its axes, the `Affine` along the other ones; None if the axes
+        are the same.
+      rank: how many other axes there are.
+    """
+    if maps is None or (maps == identity_map(rank) and len(place.strides) == rank):
+        return place
+    offset, strides = place.offset, [0] * rank
+    for stride, at in zip(place.strides, maps):
+        if stride:
+            offset += stride * at.offset
+            for axis, step in enumerate(at.strides):
+                strides[axis] += stride * step
+    return Affine(offset, tuple(strides))
+
+
+def number_at(k, place):
+    """Return the node of an affine number of the indices."""
+    total = None
+    for axis in place.axes:
+        term, stride = k.write(index_node(axis)), place.strides[axis]
+        term = term if stride == 1 else k.mul(term, stride)
+        total = term if total is None else k.add(total, term)
+    if total is None:
+        return k.constant(place.offset, np.dtype(np.int64))
+    return k.add(total, place.offset) if place.offset else total
+
+
+def at_indices(k, node, args, maps=None, rank=0):
+    """Write a node at other indices, and return it.
+
+    Args:
+      k: a `NodeBuilder`.
+      node, args: the node, and what its arguments have become.
+      maps, rank: as for `compose_place`.
+    """
+    op, detail = node.op, node.detail
+    if op == "constant" or (op == "index" and maps is None):
+        return k.write(node)
+    if op == "index":
+        return number_at(k, maps[detail])
+    if op == "load":
+        parameter, place, guards, other, terms = detail
+        place = compose_place(place, maps, rank)
+        guards = [Guard(compose_place(at, maps, rank), limit) for at, limit in guards]
+        return k.write(load_node(parameter, place, guards, other, [*zip(args, terms)]))
+    if op not in ("fold", "running"):
+        level = union_of_levels([arg.level for arg in args])
+        return k.write(Node(op, args, node.dtype, level))
+    axes = axes_at(detail.axes, maps)
+    if not axes:
+        return k.constant(0, node.dtype) if detail.how[:3] == "arg" else args[0]
+    if op == "fold":
+        return k.write(fold_node(detail.how, axes, *args))
+    return k.write(scan_node(detail.how, *axes, *args))
+
+
+def axes_at(axes, maps):
+    """Return the axes along which the indices of others move."""
+    return axes if maps is None else union_of_levels([maps[axis].axes for axis in axes])
+
+
+def scan_node(how, axis, arg):
+    """Return the node of a running fold: at each index, of all up to this one."""
+    level = union_of_levels([arg.level, (axis,)])
+    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
+
+
+def rewritten(k, nodes, maps=None, rank=0, instead=None, new=()):
+    """Write nodes again, and return from the old ones to the new.
+
+    Args:
+      k: the `NodeBuilder` in which they are written.
+      nodes: each after those that it is computed from.
+      maps, rank: the indices at which they are written, as for `compose_place`.
+      instead: a function of a node and of its new arguments, which returns the node
+        that stands in its place, or None. An argument is None if it is not among the
+        nodes.
+      new: pairs of an old and a new node that are there already.
+    """
+    new = dict(new)
+    for node in nodes:
+        args = tuple([new.get(arg) for arg in node.args])
+        found = instead and instead(node, args)
+        new[node] = found or at_indices(k, node, args, maps, rank)
+    return new
+
+
+def store_at(store, new, maps=None, rank=0):
+    """Return a store of new nodes, at other indices."""
+    parameter, place, node, update = store.with_nodes(new)
+    update = update and update._replace(axes=axes_at(update.axes, maps))
+    return Store(parameter, compose_place(place, maps, rank), node, update)
+
+
+def collapse_axes(kernel):
+    """Return a kernel that computes the same with as few axes as possible.
+
+    Axes of size 1 vanish. Two neighbours become one axis where every place moves along
+    them as along one, and no node needs their indices.
+    """
+    strides = {place.strides for place in affine_places(kernel)}
+    whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
+    for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
+        if kept and _walked_as_one(axis, kept[0], sizes, strides, whole):
+            sizes[kept[0]] *= sizes[axis]
+        else:
+            kept.insert(0, axis)
+    return kernel if len(kept) == len(sizes) else with_axes(kernel, kept, sizes)
+
+
+def _walked_as_one(outer, inner, sizes, strides, whole):
+    apart = any((outer in axes) != (inner in axes) for axes in whole)
+    return not apart and all(s[outer] == s[inner] * sizes[inner] for s in strides)
+
+
+def _axes_of_nodes(kernel):
+    """Return the axes of indices, of folds and of updates."""
+    nodes = [node for node in kernel.nodes if node.op in ("index", "fold", "running")]
+    numbers = [(x.detail,) if x.op == "index" else x.detail.axes for x in nodes]
+    return {*numbers, *[store.update.axes for store in kernel.stores if store.update]}
+
+
+def affine_places(kernel):
+    """Return all `Affine` of a kernel: of loads, guards and stores."""
+    loads = [node.detail for node in kernel.nodes if node.op == "load"]
+    guards = [guard for detail in loads for guard in detail.guards]
+    return [found.place for found in [*loads, *guards, *kernel.stores]]
+
+
+def with_axes(kernel, kept, sizes):
+    """Return a kernel with some of its axes, of new sizes; the others do not move."""
+    k, rank = NodeBuilder(), len(kept)
+    at = dict(zip(kept, identity_map(rank)))
+    still = Affine(0, (0,) * rank)
+    maps = tuple([at.get(axis, still) for axis in range(len(kernel.sizes))])
+    new = rewritten(k, kernel.nodes, maps, rank)
+    stores = [store_at(store, new, maps, rank) for store in kernel.stores]
+    sizes = tuple([sizes[axis] for axis in kept])
+    return Kernel(kernel.name, sizes, kernel.parameters, (*k.nodes,), (*stores,))
 
 
 class KernelBuilder(NodeBuilder):
@@ -643,3 +644,73 @@ complex_rules = {
     "eq": _compared("eq", "and"),
     "ne": _compared("ne", "or"),
 }
+
+
+class UnrolledIteration:
+    """An iteration of a loop: its index is a number ahead of another one's.
+
+    Attributes:
+      axis, ahead: of the loop, and the number.
+      rank: how many axes the kernel has.
+      maps: the indices of the iteration, as for `compose_place`.
+      copies: from nodes that vary over the axis to theirs of this iteration.
+    """
+
+    def __init__(self, axis, ahead, rank):
+        self.axis, self.ahead, self.rank, self.copies = axis, ahead, rank, {}
+        units = identity_map(rank)
+        moved = units[axis]._replace(offset=ahead)
+        self.maps = (*units[:axis], moved, *units[axis + 1 :])
+
+    def node(self, node):
+        """Return what a node is in this iteration."""
+        if not self.ahead or self.axis not in node.level:
+            return node
+        if node not in self.copies:
+            self.copies[node] = self.copy(node)
+        return self.copies[node]
+
+    def copy(self, node):
+        """Return the copy of a node."""
+        if node.op == "index":
+            return op_node("add", node, constant_node(self.ahead, node.dtype))
+        args = tuple(map(self.node, node.args))
+        return at_indices(self, node, args, self.maps, self.rank)
+
+    def write(self, node):
+        """Return a node; it becomes a step of the loop, and is in no list."""
+        return node
+
+    def place(self, place):
+        """Return where an element is in this iteration."""
+        return compose_place(place, self.maps, self.rank)
+
+    def steps(self, step):
+        """Return the steps of this iteration in the place of one that is no loop."""
+        if isinstance(step, Node):
+            copy = self.node(step)
+            return [*copy.args, copy] if step in copy.args else [copy]
+        if isinstance(step, Store):
+            nodes = {node: self.node(node) for node in step.args}
+            return [store_at(step, nodes, self.maps, self.rank)]
+        return [step._replace(fold=self.node(step.fold))]
+
+
+def unroll_and_jam(steps, iterations):
+    """Return steps that do each step for all iterations before the next step."""
+    rules = [unroll_and_jam_rules.get(type(step), _each) for step in steps]
+    made = [rule(step, iterations) for rule, step in zip(rules, steps)]
+    return [step for some in made for step in some]
+
+
+def _each(step, iterations):
+    return dict.fromkeys(new for each in iterations for new in each.steps(step))
+
+
+def _loop(loop, iterations):
+    folds = dict.fromkeys(each.node(fold) for fold in loop.folds for each in iterations)
+    body = unroll_and_jam(loop.body, iterations)
+    return [loop._replace(body=body, folds=tuple(folds))]
+
+
+unroll_and_jam_rules[Loop] = _loop

@@ -363,15 +363,16 @@ class Store(NamedTuple):
 
     def with_nodes(self, new):
         """Return the store with other nodes in the places of its own, by these."""
-        update = self.update
+        parameter, place, node, update = self
         if update:
             update = update._replace(at=tuple([new[node] for node in update.at]))
-        return self._replace(node=new[self.node], update=update)
+        return Store(parameter, place, new[node], update)
 
 
 def union_of_levels(levels):
     """Return all axes of some levels, in order."""
-    distinct = {*levels} - {()}
+    distinct = {*levels}
+    distinct.discard(())
     if len(distinct) < 2:
         return distinct.pop() if distinct else ()
     return tuple(sorted(set().union(*distinct)))

@@ -215,7 +215,8 @@ def emit_strips(f, loop, size):
 def emit_together(f, loop, size):
     """Write turns side by side, so many at once, and those that are left."""
     for first, number, count in split_extent(size, loop.together):
-        some = [UnrolledIteration(loop.axis, ahead) for ahead in range(number)]
+        rank = len(f.kernel.sizes)
+        some = [UnrolledIteration(loop.axis, n, rank) for n in range(number)]
         body = unroll_and_jam(loop.body, some)
         for each in some:
             f.products |= {each.copies[x] for x in f.products & each.copies.keys()}

@@ -2,13 +2,14 @@
 
 # Made from chapters/20_memory_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/21_machine_rest.md: alias_launch_buffers (39a715d9).
+# Amended in chapters/21_machine_rest.md: alias_launch_buffers (b5c6e12b).
 
 import math
 from typing import NamedTuple
 
 from minijax.jitting.stages import nbytes
-from minijax.kernels.loop_nests import Kernel, Node, backward_slice
+from minijax.kernels.builder import NodeBuilder, rewritten
+from minijax.kernels.loop_nests import Kernel, backward_slice, load_node
 
 # Kernels with an operand and a result in one buffer: one parameter, and one sweep.
 
@@ -36,21 +37,24 @@ def alias_launch_buffers(launch, pairs):
     """
     if not hasattr(launch, "kernel"):
         return launch
-    kernel, new = launch.kernel, {}
+    kernel, k = launch.kernel, NodeBuilder()
     firsts = [[parameters_of_buffer(launch, x)[0] for x in pair] for pair in pairs]
     parameters = dict(firsts)
-    for node in kernel.nodes:
-        detail = node.detail
-        if node.op == "load" and detail.parameter in parameters:
-            detail = detail._replace(parameter=parameters[detail.parameter])
-        args = tuple([new[arg] for arg in node.args])
-        new[node] = Node(node.op, args, node.dtype, node.level, detail)
+
+    def in_place(node, args):
+        if node.op == "load" and node.detail.parameter in parameters:
+            parameter, place, guards, other, terms = node.detail
+            computed = [*zip(args, terms)]
+            parameter = parameters[parameter]
+            return k.write(load_node(parameter, place, guards, other, computed))
+
+    new = rewritten(k, kernel.nodes, instead=in_place)
     stores = [store.with_nodes(new) for store in kernel.stores]
     stores = [store for store in stores if not stores_what_is_there(store)]
     pairs = zip(kernel.parameters, launch.buffers)
     kept, buffers = zip(*[pair for pair in pairs if pair[0] not in parameters])
     needed = backward_slice([node for store in stores for node in store.args])
-    nodes = tuple([node for node in new.values() if node in needed])
+    nodes = tuple([node for node in k.nodes if node in needed])
     kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
     return launch._replace(kernel=kernel, buffers=[*buffers])
 

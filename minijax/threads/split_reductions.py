@@ -6,10 +6,20 @@ The parts depend on sizes alone, so the results do not depend on who does them.
 # Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import dataclasses
 from typing import NamedTuple
 
 from minijax.jitting.stages import nbytes
-from minijax.kernels.builder import Buffer, collapse_axes, with_args
+from minijax.kernels.builder import (
+    Buffer,
+    NodeBuilder,
+    at_indices,
+    collapse_axes,
+    identity_map,
+    number_at,
+    rewritten,
+    store_at,
+)
 from minijax.kernels.ir import (
     Affine,
     Guard,
@@ -21,15 +31,7 @@ from minijax.kernels.ir import (
     is_affine,
     trip_count,
 )
-from minijax.kernels.loop_nests import (
-    Kernel,
-    backward_slice,
-    constant_node,
-    fold_node,
-    index_node,
-    load_node,
-    op_node,
-)
+from minijax.kernels.loop_nests import Kernel, backward_slice, fold_node, load_node
 from minijax.kernels.lowering import Launch
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
@@ -145,69 +147,67 @@ def row_strides(kernel, node):
     return strides, stride
 
 
-class AxisSplit:
-    """What becomes of an axis in parts: places, loads, what is folded, and stores.
+class AxisSplit(NodeBuilder):
+    """Writes nodes of a kernel whose axis is in parts; these are a new axis, in front.
 
     Args:
-      kernel: the `Kernel` whose axis is cut; the parts are a new axis, in front.
-      axis: which one.
+      kernel: the `Kernel`.
+      axis: the one that is cut.
       parts: how many there are.
       first, size: where they begin along the axis, and how many indices all have.
 
     Attributes:
-      length: how many indices there are in a part.
-      number: the node of the index that the axis had, if the last parts are shorter.
-      nodes: those that are needed for that.
+      sizes: of the axes of what is written.
+      maps: the indices of the kernel there, as for `rewritten`.
+      old_index: the node of the index that the axis had, if the last parts are shorter.
+      inside: that of whether there is such an index.
     """
 
     def __init__(self, kernel, axis, parts, first=0, size=None):
-        self.axis, self.first = axis, first
+        super().__init__()
+        self.axis, self.old_index = axis, None
         self.size = kernel.sizes[axis] if size is None else size
-        self.length = -(-self.size // parts)
-        self.number, self.nodes = None, []
-        if self.length * parts != self.size:
-            self.length = PART_ALIGNMENT * -(-self.length // PART_ALIGNMENT)
-            part, index = index_node(0), index_node(1 + axis)
-            length, size = (
-                constant_node(x, part.dtype) for x in (self.length, self.size)
-            )
-            first = op_node("mul", part, length)
-            self.number = op_node("add", first, index)
-            self.inside = op_node("lt", self.number, size)
-            self.nodes = [part, length, first, index, self.number, size, self.inside]
+        length = -(-self.size // parts)
+        uneven = length * parts != self.size
+        if uneven:
+            length = PART_ALIGNMENT * -(-length // PART_ALIGNMENT)
         self.sizes = [parts, *kernel.sizes]
-        self.sizes[1 + axis] = self.length
+        self.sizes[1 + axis] = length
+        maps = [*identity_map(len(self.sizes))[1:]]
+        maps[axis] = Affine(first, (length, *maps[axis].strides[1:]))
+        self.maps = tuple(maps)
+        if uneven:
+            self.old_index = number_at(self, maps[axis])
+            self.inside = self.lt(self.old_index, self.size)
 
-    def place(self, place):
-        """Return a place in the kernel with the new axis."""
-        stride = place.strides[self.axis]
-        strides = stride * self.length, *place.strides
-        return Affine(place.offset + stride * self.first, strides)
-
-    def guards(self, place):
-        """Return the guards that a load needs because of shorter parts, a list."""
-        if not self.number or not place.strides[self.axis]:
-            return []
-        ones = [int(axis == self.axis) for axis in range(len(place.strides))]
-        return [Guard(self.place(Affine(0, (*ones,))), self.size)]
+    def guarded(self, node, args):
+        """Write a load with the guard that shorter parts need; None for other nodes."""
+        needs = self.old_index and node.op == "load"
+        if not needs or not node.detail.place.strides[self.axis]:
+            return None
+        guard = Guard(identity_map(len(self.maps))[self.axis], self.size)
+        detail = node.detail._replace(guards=(*node.detail.guards, guard))
+        node = dataclasses.replace(node, detail=detail)
+        return at_indices(self, node, args, self.maps, len(self.sizes))
 
     def entering(self, fold, x):
-        """Return nodes, the last of which enters a fold in the place of `x`."""
-        if not self.number:
-            return [x]
-        start = constant_node(fold_ops[fold.detail.how].start(x.dtype), x.dtype)
-        return [start, op_node("select", self.inside, x, start)]
+        """Write what enters a fold in the place of `x`."""
+        if not self.old_index:
+            return x
+        start = fold_ops[fold.detail.how].start(x.dtype)
+        return self.select(self.inside, x, self.constant(start, x.dtype))
 
     def store(self, store, node):
         """Return a store along the axis, of the given node."""
-        place, axes = self.place(store.place), [axis + 1 for axis in store.axes]
-        if not self.number:
-            return store._replace(place=place, node=node)
+        moved = store_at(store, {store.node: node}, self.maps, len(self.sizes))
+        if not self.old_index:
+            return moved
         term = IndirectTerm(store.place.strides[self.axis], self.size)
-        strides = [*place.strides]
+        strides, axes = [*moved.place.strides], [axis + 1 for axis in store.axes]
         strides[0] = strides[1 + self.axis] = 0
-        update = Update("set", (self.number,), (term,), (0, *axes), distinct=True)
-        return Store(store.parameter, Affine(place.offset, (*strides,)), node, update)
+        update = Update("set", (self.old_index,), (term,), (0, *axes), distinct=True)
+        place = Affine(moved.place.offset, (*strides,))
+        return moved._replace(place=place, update=update)
 
 
 def partial_fold_kernel(kernel, cut):
@@ -225,42 +225,22 @@ def remainder_fold_kernel(kernel, cut):
 
 def folding_kernel(kernel, cut, spread, row=0):
     """Return a kernel that folds some parts; what is left is written from a row on."""
-    late, new = nodes_after_folds(kernel.nodes, cut.partial_nodes), {}
+    late = nodes_after_folds(kernel.nodes, cut.partial_nodes)
     early = [store for store in kernel.stores if store.node not in late]
     folded = [each.args[0] for each in cut.partial_nodes]
     kept = backward_slice([*folded, *[store.node for store in early]])
-    made = [*spread.nodes]
-    for node in [node for node in kernel.nodes if node in kept]:
-        new[node] = remap_split_node(node, [new[arg] for arg in node.args], spread)
-        made.append(new[node])
+    nodes = [node for node in kernel.nodes if node in kept]
+    new = rewritten(spread, nodes, spread.maps, len(spread.sizes), spread.guarded)
     for each in cut.partial_nodes:
-        made += spread.entering(each, new[each.args[0]])
-        new[each] = remap_split_node(each, made[-1:], spread)
-        made.append(new[each])
+        x, axes = spread.entering(each, new[each.args[0]]), each.detail.axes
+        fold = fold_node(each.detail.how, [axis + 1 for axis in axes], x)
+        new[each] = spread.write(fold)
     stores = [spread.store(store, new[store.node]) for store in early]
     for each, parameter in cut.partial_nodes.items():
         strides, size = row_strides(kernel, each)
         place = Affine(row * size, (size, *strides))
         stores.append(Store(parameter, place, new[each]))
-    return assemble_kernel(kernel.name, spread.sizes, made, stores)
-
-
-def remap_split_node(node, args, spread):
-    """Return a node in a kernel with one axis more, in front."""
-    if node.op == "constant":
-        return node
-    if node.op == "index":
-        return index_node(node.detail + 1)
-    if node.op == "load":
-        parameter, place, guards, other, _ = node.detail
-        guards = [Guard(spread.place(guard.place), guard.limit) for guard in guards]
-        guards += spread.guards(place)
-        return load_node(parameter, spread.place(place), guards, other)
-    if node.op == "fold":
-        return fold_node(
-            node.detail.how, [axis + 1 for axis in node.detail.axes], *args
-        )
-    return with_args(node, args)
+    return assemble_kernel(kernel.name, spread.sizes, spread.nodes, stores)
 
 
 def assemble_kernel(name, sizes, nodes, stores):
@@ -271,30 +251,40 @@ def assemble_kernel(name, sizes, nodes, stores):
     return Kernel(name, tuple(sizes), tuple(parameters), nodes, tuple(stores))
 
 
+def stage_kernel(kernel, stores, ends, sizes=()):
+    """Return the kernel of some stores; its axes are those that are needed.
+
+    Args:
+      kernel, stores: the `Kernel`, and some of its stores.
+      ends: from nodes to what is written in the place of each, nodes of which the last
+        stands for it.
+      sizes: pairs of an axis and its size, where it is another than in the kernel.
+    """
+    k, kept = NodeBuilder(), backward_slice([store.node for store in stores], ends)
+
+    def end(node, args):
+        return [*map(k.write, ends[node])][-1] if node in ends else None
+
+    new = rewritten(k, [node for node in kernel.nodes if node in kept], instead=end)
+    stores = [store.with_nodes(new) for store in stores]
+    axes = {axis for node in k.nodes for axis in node.level}
+    axes.update(axis for store in stores for axis in store.axes)
+    known = {axis: kernel.sizes[axis] for axis in axes} | dict(sizes)
+    sizes = [known.get(axis, 1) for axis in range(len(kernel.sizes))]
+    return collapse_axes(assemble_kernel(kernel.name, sizes, k.nodes, stores))
+
+
 def final_fold_kernel(kernel, cut):
     """Return the kernel that folds what is left of the parts, and does the rest."""
-    late, new = nodes_after_folds(kernel.nodes, cut.partial_nodes), {}
+    late, ends = nodes_after_folds(kernel.nodes, cut.partial_nodes), {}
+    for fold, parameter in cut.partial_nodes.items():
+        strides, size = row_strides(kernel, fold)
+        strides[cut.axis] = size
+        x = load_node(parameter, Affine(0, tuple(strides)))
+        ends[fold] = x, fold_node(fold.detail.how, (cut.axis,), x)
     stores = [store for store in kernel.stores if store.node in late]
-    nodes = []
-    kept = backward_slice([store.node for store in stores], cut.partial_nodes)
-    for node in [node for node in kernel.nodes if node in kept]:
-        args = [new[arg] for arg in node.args if arg in new]
-        if node in cut.partial_nodes:
-            strides, size = row_strides(kernel, node)
-            strides[cut.axis] = size
-            nodes.append(load_node(cut.partial_nodes[node], Affine(0, tuple(strides))))
-            new[node] = fold_node(node.detail.how, (cut.axis,), nodes[-1])
-        elif node in late:
-            new[node] = with_args(node, args)
-        else:
-            new[node] = node
-        nodes.append(new[node])
-    stores = [store.with_nodes(new) for store in stores]
-    axes = {axis for node in nodes for axis in node.level}
-    axes.update(axis for store in stores for axis in store.place.axes)
-    sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    sizes[cut.axis] = cut.parts + (cut.remainder > 0)
-    return collapse_axes(assemble_kernel(kernel.name, sizes, nodes, stores))
+    parts = cut.axis, cut.parts + (cut.remainder > 0)
+    return stage_kernel(kernel, stores, ends, [parts])
 
 
 def two_stage_fold(step, **wishes):
