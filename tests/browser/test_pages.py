@@ -217,7 +217,7 @@ def test_a_wrong_address_is_told_so(page, site):
     assert page.locator("a").first.get_attribute("href") == "/minijax/"
 
 
-@pytest.mark.parametrize("name", ["01_interception", "10_reverse", "20_memory"])
+@pytest.mark.parametrize("name", ["09_linearize", "10_reverse", "20_memory"])
 def test_steppers_are_walked_by_keyboard(page, site, name):
     settled(page, f"{site}/chapters/{name}.html")
     stepper = page.locator(".mjf-steps").first
