@@ -174,7 +174,7 @@ ROWS = {
     "tree types": (
         lambda j: tree(j, two, [1, 2], (1, 2)),
         "ValueError",
-        ["list", "tuple"],
+        ["list", "(1, 2)"],
     ),
     "too few leaves": (
         lambda j: j.tree_util.tree_unflatten(j.tree_util.tree_structure([1, 2]), [1]),

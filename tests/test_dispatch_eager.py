@@ -527,7 +527,8 @@ def test_a_plan_that_is_slower_is_given_up(monkeypatch, made):
     large = jnp.zeros(3_000_000)
     warm(lambda: jnp.flip(large))
     ready = answer_of(jnp.flip)._ready
-    assert made == [None] and len(ready.refused) == 1
+    assert {*made} == {None}  # that of `lax.rev`, too, which it calls
+    assert len(ready.refused) == 1
     assert not (ready.plans or ready.chain or ready.head[0])
 
 

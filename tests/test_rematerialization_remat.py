@@ -167,7 +167,7 @@ def test_a_flag_for_each_argument():
 
 
 def test_flags_that_do_not_fit():
-    with pytest.raises(ValueError, match="expected a tuple of length 1, got length 2"):
+    with pytest.raises(ValueError, match="Tuple arity mismatch: 2 != 1"):
         checkpoint(lambda x, y: x * y, prevent_cse=[True])(1.0, 2.0)
 
 

@@ -384,8 +384,13 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
       ty: a `ShapeDtypeStruct`, or anything with a shape and a dtype.
       memory_space: accepted for compatibility.
 
+    Raises:
+      TypeError: if `ty` is nothing like that.
+
     Reference: ``jax.empty_ref``.
     """
+    if not (hasattr(ty, "shape") and hasattr(ty, "dtype")):
+        raise TypeError(f"empty_ref takes a type with a shape and a dtype, not {ty!r}.")
     return Ref(lax.full(ty.shape, 0, ty.dtype))
 
 

@@ -15,7 +15,7 @@ al., *You Only Linearize Once: Tangents Transpose to Gradients* (POPL 2023),
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linear_eqns, UndefinedPrimal.add
 #   (caab78ef).
-# Amended in chapters/28_indexing_rest.md: vjp (60939bba).
+# Amended in chapters/28_indexing_rest.md: vjp (72ef25a8).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -544,6 +544,7 @@ class VJP:
         self.args_res, self.opaque_residuals = args_res, opaque_residuals
         self.jaxpr = jaxpr
 
+    @api_boundary
     def __call__(self, *cotangents):
         """Return a tuple with a tree of cotangents for each argument."""
         return self.fun(self.args_res, self.opaque_residuals, *cotangents)
