@@ -969,7 +969,6 @@ def grad_of_complex(j):
 
 # What JAX's own tests ask of these messages, as far as it is true here.
 JAX_WORDS = {
-    "tree_map over different trees": "Dict key mismatch; expected keys: ['x']",
     "has_aux without a pair": "two-element tuple",
     "The gradient with respect to a complex number":
         "grad requires real-valued outputs (output dtype that is a sub-dtype of "

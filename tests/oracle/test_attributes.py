@@ -32,7 +32,6 @@ ABSENT = {
     "primitive": """bind_with_trace
         def_bind_with_trace def_effectful_abstract_eval def_effectful_abstract_eval2
         is_effectful""",  # rows
-    "vjp": """args_res fun in_tree jaxpr opaque_residuals out_tree with_refs""",
     "exported": """calling_convention_version in_shardings_hlo mlir_module_serialized
         module_kept_var_idx ordered_effects out_shardings_hlo serialize
         unordered_effects uses_global_constants""",  # export writes text

@@ -38,7 +38,8 @@ def test_resize(method):
 
 @pytest.mark.parametrize("method", NAMES[1:])
 def test_scale_and_translate(method):
-    scale, move = np.array([1.5, 0.4], "f4"), np.array([-1.25, 2.5], "f4")
+    # No sample falls on a corner of a filter, where the slope is a matter of last bits.
+    scale, move = np.array([1.47, 0.43], "f4"), np.array([-1.21, 2.53], "f4")
 
     def moved(m):
         def moved(x, scale, move):
