@@ -232,7 +232,7 @@ def scanned_sums(jax, size, steps):
     rows = jnp.asarray(random(steps, size))
 
     def step(mean, row):
-        mean = 0.9 * mean + 0.1 * (row * mean).sum()
+        mean = 0.9 * mean + 0.1 * (row * (1.0 + mean)).mean()
         return mean, mean
 
     function = jax.jit(lambda rows: jax.lax.scan(step, jnp.float32(1e-3), rows))
