@@ -25,3 +25,11 @@ def test_long_calls_do_not_try_patience(monkeypatch):
 
 def test_place_names_processor_and_day():
     assert re.fullmatch(r"\(.+, \d{1,2} [A-Z][a-z]+ 20\d\d\)", clock.place())
+
+
+def test_a_claim_that_is_not_true_here_is_said_with_its_line(capsys):
+    clock.expect(2 > 1)
+    assert capsys.readouterr().out == ""
+    clock.expect(1 > 2, "this row")
+    line = 'clock.expect(1 > 2, "this row")'
+    assert capsys.readouterr().out == f"{clock.OTHERWISE}: this row {line}\n"

@@ -5,7 +5,9 @@ short ones alone. So calls are timed in batches of at most a fifth of a millisec
 least two hundred of them, and the shortest batch counts.
 """
 
+import linecache
 import platform
+import sys
 import time
 from datetime import date
 from pathlib import Path
@@ -42,6 +44,26 @@ def _batch(f, args, kwargs, count):
     for _ in range(count):
         f(*args, **kwargs)
     return (time.perf_counter_ns() - begin) / count
+
+
+OTHERWISE = "Here and now the clock says otherwise"
+
+
+def expect(claim, *about):
+    """Say so if what a page claims about time is not true here and now.
+
+    Args:
+      claim: a comparison of times, or whatever is true or false.
+      *about: what is printed with it, say the name of the row.
+
+    It does not raise: a machine that does something else in between would then make a
+    page fail where nothing is wrong. But no page is stored with the sentence that this
+    prints (`tests/laws/test_clocks.py`).
+    """
+    if not claim:
+        caller = sys._getframe(1)
+        line = linecache.getline(caller.f_code.co_filename, caller.f_lineno).strip()
+        print(f"{OTHERWISE}:", *about, line)
 
 
 def place():
