@@ -1,7 +1,9 @@
 """Which loop of a nest has vectors, and how long they are."""
 
 import numpy as np
+import pytest
 
+import minijax
 from minijax.kernels.ir import Affine, Parameter, Store
 from minijax.kernels.loop_nests import (
     Kernel,
@@ -11,10 +13,16 @@ from minijax.kernels.loop_nests import (
     op_node,
     print_nest,
 )
-from minijax.llvm.targets import forced_target
+from minijax.llvm.targets import TARGETS, forced_target
 from minijax.vectorization.row_schedules import vectorize_loops
 from minijax.vectorization.schedules import schedule_nest
-from minijax.vectorization.vector_functions import is_loop, walk_nest
+from minijax.vectorization.vector_functions import (
+    is_loop,
+    live_values,
+    vector_lanes,
+    waits_long,
+    walk_nest,
+)
 from minijax.vectorization.vectorizer import step_cost
 
 F32 = np.dtype("float32")
@@ -39,6 +47,51 @@ def test_functions_of_a_few_short_rows_are_done_at_once():
     assert axes_of_vectors(function_of_sums(3, 3, "tanh")) == [0]
     assert axes_of_vectors(function_of_sums(3, 3, "neg")) != [0]
     assert axes_of_vectors(function_of_sums(100, 200, "tanh")) == [1]
+
+
+@pytest.mark.parametrize("size", [37, 1003])
+def test_a_long_chain_has_vectors_of_several_registers(size):
+    """While one operation is waited for, those of other registers go on."""
+    x, out = Parameter("x", F32, size), Parameter("out", F32, size)
+    nodes = [load_node(x, Affine(0, (1,)))]
+    target, lanes = TARGETS["avx2"], []
+    for _ in range(12):
+        nodes.append(op_node("mul", nodes[-1], nodes[0]))
+        stores = (Store(out, Affine(0, (1,)), nodes[-1]),)
+        kernel = Kernel("power", (size,), (x, out), (*nodes,), stores)
+        lanes.append(vectorize_loops(kernel, loop_nest(kernel), target)[0].lanes)
+    assert lanes == [8] * 9 + [32 if size > 1000 else 8] * 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int32"])
+@pytest.mark.parametrize("size", [129, 1003])
+def test_a_long_chain_has_the_same_bits(dtype, size):
+    """As operation by operation, also in the vector that is not full."""
+    x = minijax.numpy.asarray(np.linspace(-2, 2, size), dtype)
+
+    def total(x):
+        found = x
+        for _ in range(16):
+            found = found * x - minijax.numpy.asarray(0.75, x.dtype)
+        return found
+
+    expected = np.asarray(total(x)).tobytes()
+    for backend in ("vectors", "cpu"):
+        assert np.asarray(minijax.jit(total, backend=backend)(x)).tobytes() == expected
+
+
+def test_no_more_registers_than_there_are_stand_for_values():
+    x = [Parameter(f"x{n}", F32, 1000) for n in range(12)]
+    out, place = Parameter("out", F32, 1000), Affine(0, (1,))
+    nodes = loads = [load_node(each, place) for each in x]
+    for each in loads * 2:
+        nodes = [*nodes, op_node("mul", nodes[-1], each)]
+    kernel = Kernel(
+        "products", (1000,), (*x, out), (*nodes,), (Store(out, place, nodes[-1]),)
+    )
+    [loop] = loop_nest(kernel)
+    assert live_values(loop.body) == 13 and waits_long(loop.body)
+    assert vector_lanes(kernel, loop, TARGETS["avx2"]) == 8
 
 
 def test_a_function_costs_as_much_as_its_operations():

@@ -52,7 +52,7 @@ def masked_loops(kernel, target=WIDE):
 @pytest.mark.parametrize("size", [17, 31, 33, 100, 1009])
 def test_a_long_body_with_a_rest_has_masks(size):
     [loop] = masked_loops(chain(size))
-    assert loop.lanes == 16 and size % 16
+    assert loop.lanes == (64 if size > 1000 else 16) and size % 16
     narrow = [masked_loops(chain(size), TARGETS[kind]) for kind in ("plain", "avx2")]
     assert narrow == [[], []]
 

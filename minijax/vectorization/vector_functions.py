@@ -253,6 +253,7 @@ def vector_lanes(kernel, loop, target):
     then the processor has something to do while it waits. Elements that are no
     neighbours, and that enter running folds, keep it busy without. So do functions,
     but not if each iteration of a loop inside goes to another row for its numbers.
+    A long chain of operations, as of a polynomial, leaves it idle (`waits_long`).
     """
     size, lanes = kernel.sizes[loop.axis], target.lanes(widest_dtype(loop))
     if size <= lanes:
@@ -271,7 +272,48 @@ def vector_lanes(kernel, loop, target):
         most = min((target.registers // 8 if functions else 4) * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2
+    if not folds and not functions and waits_long(loop.body):
+        most = min(4, target.registers // live_values(loop.body)) * lanes
+        while 2 * lanes <= min(most, size // MIN_ITERATIONS):
+            lanes *= 2
     return lanes
+
+
+LONG_WAIT, MIN_ITERATIONS = 40, 4  # cycles; of a loop whose vectors are registers
+
+
+def waits_long(steps):
+    """Return whether operations wait for one another so long that a processor idles.
+
+    It goes on with the next iteration meanwhile, but looks only so far ahead.
+    """
+    waits = {}
+    for node in steps:
+        if isinstance(node, Node):
+            before = [waits.get(arg, 0) for arg in node.args]
+            waits[node] = max(before, default=0) + latency(node)
+    return max(waits.values(), default=0) >= LONG_WAIT
+
+
+def latency(node):
+    """Return about how many cycles an operation takes; loads are done ahead of it."""
+    if node.op in ("constant", "index", "load"):
+        return 0
+    return 4 if node.args[-1].dtype.kind == "f" else 1
+
+
+def live_values(steps):
+    """Return how many values of steps are needed at once; constants are in memory."""
+    last, live, most = {}, set(), 1
+    for number, step in enumerate(steps):
+        inputs = step.args if isinstance(step, Node) else (step.node,)
+        last.update(dict.fromkeys(inputs, number))
+    for number, step in enumerate(steps):
+        live = {node for node in live if last[node] > number}
+        if isinstance(step, Node) and step.op != "constant" and step in last:
+            live.add(step)
+        most = max(most, len(live))
+    return most
 
 
 def functions_of_rows(loop):
