@@ -9,6 +9,7 @@ import minijax
 from minijax import numpy as jnp
 from minijax import random
 from minijax.extend import core
+from minijax.jaxprs import checker
 
 MASKED = np.ma.array([1, 2, 3], mask=[0, 1, 0])
 
@@ -198,3 +199,10 @@ def test_words_of_calls_with_too_many_or_unfit_arguments():
         minijax.jit(lambda n: minijax.lax.fori_loop(0, n, f, 1.0, unroll=2))(3)
     with pytest.raises(ValueError, match="each argument passed by keyword is mapped"):
         minijax.pmap(lambda x, y: x, in_axes=(0, 0))(np.ones((1, 2)), y=np.ones(1))
+
+
+def test_the_gradient_of_an_integer_is_a_literal_without_numbers():
+    move = minijax.grad(lambda x, i: x[i], argnums=(0, 1), allow_int=True)
+    closed = minijax.make_jaxpr(move)(np.ones(2, np.float32), 1)
+    assert [atom.aval.str_short() for atom in closed.jaxpr.outvars][1] == "float0[]"
+    checker.check_jaxpr(closed)
