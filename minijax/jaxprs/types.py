@@ -124,7 +124,7 @@ class ShapeDtypeStruct:
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        if hasattr(sharding, "on_context_mesh"):  # a PartitionSpec of chapter 36
+        if hasattr(sharding, "on_context_mesh"):  # a PartitionSpec
             sharding = sharding.on_context_mesh()
         _check_class("sharding", sharding, Sharding, ValueError)
         _check_class("manual_axis_type", manual_axis_type, ManualAxisType, TypeError)
