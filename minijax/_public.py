@@ -139,7 +139,7 @@ NAMES: dict[str, dict[str, str]] = {
         """,
     },
     "minijax.experimental.jet": {
-        "minijax.experimental.jet.taylor_mode": "jet",
+        "minijax.experimental.jet.taylor_mode": "fact jet",
     },
     "minijax.experimental.layout": {
         "minijax.jitting.layouts": "Format Layout with_layout_constraint",

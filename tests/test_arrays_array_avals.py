@@ -38,7 +38,7 @@ def test_typeof_with_64_bits():
     "value", ["a", None, [1, 2], object(), np.array(["a"]), np.array([None]), {}]
 )
 def test_typeof_refuses_what_is_no_array(value):
-    with pytest.raises(TypeError, match="not a valid array type"):
+    with pytest.raises(TypeError, match="not a valid (JAX|array) type"):
         typeof(value)
 
 

@@ -146,7 +146,7 @@ def test_put_refuses(numbers):
     for bad in ("cpu", 0, "cpu:1", Device, np.ones(3)):
         with pytest.raises(ValueError, match="only accepts `None`, `jax.sharding.Shar"):
             device_put_leaf(1.0, bad)
-    with pytest.raises(TypeError, match="not a valid array type"):
+    with pytest.raises(TypeError, match="not a valid JAX type"):
         device_put_leaf("text")
     tracer = Tracer(None)
     assert device_put_leaf(tracer) is tracer

@@ -360,7 +360,8 @@ def test_metadata_is_that_of_the_function():
         "Double."
         return lax.mul(x, 2.0)
 
-    assert (vmap(affine).__name__, vmap(affine).__doc__) == ("affine", "Double.")
+    assert vmap(affine).__name__ == "affine"
+    assert vmap(affine).__doc__.endswith("Original documentation:\n\nDouble.")
 
 
 def test_nested_axes():
@@ -467,7 +468,7 @@ ERRORS = [
         "something to map over",
         lambda: vmap(two, (None, None))(X, X),
     ),
-    (ValueError, "two got 0 arrays", lambda: vmap(two)({}, ())),
+    (ValueError, "argument containing an array", lambda: vmap(two)({}, ())),
     (
         TypeError,
         "map second along axis 0, but it is no array: 's'",

@@ -19,7 +19,7 @@ def test_the_value_stays():
     assert repr(same["a"]) == "Array([0., 1., 2.], dtype=float32)"
     assert same["b"][0].dtype == np.float16 and same["b"][1] is None
     assert stop_gradient(1.5).weak_type and stop_gradient(3).dtype == np.int32
-    with pytest.raises(TypeError, match="not a valid array type"):
+    with pytest.raises(TypeError, match="not a valid JAX type"):
         stop_gradient("x")
 
 

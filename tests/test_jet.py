@@ -9,13 +9,21 @@ import pytest
 import minijax
 from minijax import enable_x64, grad, jit, lax, make_jaxpr, vmap
 from minijax import numpy as jnp
-from minijax.experimental.jet import jet
+from minijax.experimental.jet import fact, jet
 
 ALONG = (1.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def derivatives(f, x, order=5):
     return jet(f, (x,), (ALONG[:order],))[1]
+
+
+def test_factorials_turn_derivatives_into_coefficients():
+    x, factorials = 0.3, [fact(k) for k in range(1, 6)]
+    assert factorials == [1, 2, 6, 24, 120] and fact(0) == 1
+    found = jet(jnp.sin, (x,), (ALONG,), factorial_scaled=False)[1]
+    wanted = [d / n for d, n in zip(derivatives(jnp.sin, x), factorials)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 @enable_x64(True)

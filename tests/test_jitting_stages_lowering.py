@@ -108,7 +108,7 @@ def compiled():
             "cannot be transformed any more, but the argument x is JVPTracer",
         ),
         (lambda c: minijax.jit(lambda x: c(PARAMS, x))(V), "cannot be transformed"),
-        (lambda c: c(PARAMS, "a"), "not a valid array type"),
+        (lambda c: c(PARAMS, "a"), "not a valid JAX type"),
     ],
 )
 def test_refused(call, text):

@@ -129,7 +129,7 @@ def test_sums_keep_their_dtype():
         (ValueError, "duplicate", lambda x: lax.reduce_sum(x, (0, 0))),
         (TypeError, "dtype bool", lambda x: lax.reduce_sum(x > 0, (0,))),
         (TypeError, "dtype float32", lambda x: lax.reduce_and(x, (0,))),
-        (ValueError, "argmax needs one", lambda x: lax.argmax(x[:0], 0, int)),
+        (ValueError, "non-empty reduced", lambda x: lax.argmax(x[:0], 0, int)),
         (TypeError, "index_dtype", lambda x: lax.argmax(x, 0, float)),
         (ValueError, "cumsum axes", lambda x: lax.cumsum(x, 2)),
         (TypeError, "cumlogsumexp", lambda x: lax.cumlogsumexp(np.int32([1]))),

@@ -103,6 +103,13 @@ def test_no_step_is_needed_for_one_time():
     assert odeint(decay, jnp.ones(2), TIMES[:1], 1.0).tolist() == [[1.0, 1.0]]
 
 
+def test_a_list_of_numbers_may_have_a_vector_as_its_derivative():
+    found = odeint(lambda y, t: jnp.array([y[1], -y[0]]), [1.0, 0.0], TIMES)
+    assert isinstance(found, list)
+    np.testing.assert_allclose(found[0], np.cos(TIMES), atol=1e-4)
+    np.testing.assert_allclose(found[1], -np.sin(TIMES), atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("func", "y0", "t", "args", "told"),
     [
@@ -111,7 +118,7 @@ def test_no_step_is_needed_for_one_time():
         (decay, {"n": 1}, TIMES, (1.0,), r"y0\['n'\] is of dtype int32"),
         (lambda y, t: y[:1], jnp.ones(2), TIMES, (), r"float32\[2\], got float32\[1\]"),
         (lambda y, t: 1j * y, 1.0, TIMES, (), "got complex64"),
-        (lambda y, t: (y,), 1.0, TIMES, (), "structure of y0"),
+        (lambda y, t: (y, y), 1.0, TIMES, (), "structure of y0.* 1; got .*, 2"),
     ],
 )
 def test_refusals(func, y0, t, args, told):

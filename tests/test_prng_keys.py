@@ -221,7 +221,7 @@ def test_a_jitted_dropout_is_one_kernel():
         (lambda: random.split(KEYS), ValueError, r"split accepts a single key.*\(6,\)"),
         (lambda: random.uniform(3), TypeError, "invalid PRNG key data.*Got 3"),
         (lambda: random.key(1.5), TypeError, "PRNG key seed must be an integer"),
-        (lambda: random.key([1]), TypeError, "is not a valid array type"),
+        (lambda: random.key([1]), TypeError, "is not a valid JAX type"),
         (lambda: random.key(jnp.arange(2)), TypeError, "key accepts a scalar seed"),
         (lambda: random.key(KEYS[0]), TypeError, "seed, but was given a PRNG key"),
         (lambda: random.key(0, impl="no"), ValueError, "unrecognized PRNG implementa"),

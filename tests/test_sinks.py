@@ -86,5 +86,5 @@ def test_a_number_becomes_a_value_of_the_program():
     assert isinstance(seen[0], minijax.core.Tracer)
     assert minijax.jvp(lax.stage, (1.0,), (2.0,))[1] == 2
     for wrong in ("a", None, [1]):
-        with pytest.raises(TypeError, match="not a valid array type"):
+        with pytest.raises(TypeError, match="not a valid JAX type"):
             lax.stage(wrong)

@@ -9,6 +9,7 @@ import minijax
 from minijax import numpy as jnp
 from minijax import random
 from minijax.extend import core
+from minijax.jaxprs import checker
 
 MASKED = np.ma.array([1, 2, 3], mask=[0, 1, 0])
 
@@ -143,3 +144,65 @@ def test_nodes_are_walked_with_keys_in_a_list():
     assert tree.node_data() == (dict, ["a", "b"])
     walked = tree.walk(lambda children, data: (children, data), lambda x: -x, [1, 2, 3])
     assert walked == (((((-1, ((-2,), None))), None), -3), ["a", "b"])
+
+
+def test_a_type_takes_its_mesh_from_the_context():
+    rows, mesh = minijax.P("x"), minijax.make_mesh((2,), ("x",))
+    with minijax.set_mesh(mesh):
+        told = minijax.ShapeDtypeStruct((4, 2), np.float32, sharding=rows)
+        found = minijax.jit(jnp.sin).lower(told).compile()(jnp.ones((4, 2)))
+    assert told.sharding == minijax.NamedSharding(mesh, rows)
+    np.testing.assert_allclose(found, np.sin(np.ones((4, 2))), rtol=1e-6)
+    with pytest.raises(TypeError, match="context mesh cannot be empty"):
+        minijax.ShapeDtypeStruct((4, 2), np.float32, sharding=rows)
+
+
+def test_the_memory_of_a_device_is_one_that_shardings_take():
+    device = minijax.devices()[0]
+    (memory,) = device.addressable_memories()
+    assert memory == device.default_memory() and hash(memory) == hash(memory)
+    assert memory.addressable_by_devices() == [device]
+    x = minijax.device_put(
+        1.0, minijax.sharding.SingleDeviceSharding(device, memory_kind=memory.kind)
+    )
+    assert x.sharding.memory_kind == memory.kind
+
+
+def test_the_mapped_function_says_of_itself_what_it_is():
+    def slope(x):
+        """The slope at a point."""
+        return x
+
+    text = minijax.vmap(slope).__doc__
+    assert text.startswith("Vectorized version of slope") and slope.__doc__ in text
+    assert minijax.vmap(lambda x: x).__doc__ is None
+    made = minijax.make_jaxpr(slope)
+    assert made.__qualname__ == f"make_jaxpr({slope.__qualname__})"
+    assert made(1.0).pretty_print(use_color=False, name_stack=True) == str(made(1.0))
+
+
+def test_no_arguments_to_map_are_told_with_what_was_given():
+    words = r"must be passed at least one argument .* got empty \*args=\(\{\},\)"
+    with pytest.raises(ValueError, match=words):
+        minijax.vmap(lambda x: x)({})
+
+
+def test_words_of_calls_with_too_many_or_unfit_arguments():
+    def f(x):
+        return x * 2.0
+
+    with pytest.raises(TypeError, match="f was called with 2 arguments"):
+        minijax.vjp(f, 1.0)[1](1.0, 2.0)
+    with pytest.raises(TypeError, match="linear_transpose only supports"):
+        minijax.linear_transpose(f, 1)
+    with pytest.raises(ValueError, match="Can only use `unroll`"):
+        minijax.jit(lambda n: minijax.lax.fori_loop(0, n, f, 1.0, unroll=2))(3)
+    with pytest.raises(ValueError, match="each argument passed by keyword is mapped"):
+        minijax.pmap(lambda x, y: x, in_axes=(0, 0))(np.ones((1, 2)), y=np.ones(1))
+
+
+def test_the_gradient_of_an_integer_is_a_literal_without_numbers():
+    move = minijax.grad(lambda x, i: x[i], argnums=(0, 1), allow_int=True)
+    closed = minijax.make_jaxpr(move)(np.ones(2, np.float32), 1)
+    assert [atom.aval.str_short() for atom in closed.jaxpr.outvars][1] == "float0[]"
+    checker.check_jaxpr(closed)

@@ -213,8 +213,6 @@ def test_gradients_of_another_tree_are_told_with_their_path():
         optimizers.sgd(jnp.ones(2))
     with pytest.raises(ValueError, match="of values one more"):
         optimizers.piecewise_constant([1], [1.0])
-    with pytest.raises(ValueError, match="sm3 keeps sums along the axes"):
-        optimizers.sm3(0.1).init_fn(jnp.array(1.0))
     with pytest.raises(TypeError, match="leaf 0 is a float"):
         optimizers.pack_optimizer_state([1.0])
 
@@ -252,3 +250,13 @@ def test_layers_get_the_right_number_of_parameters():
     fork = stax.parallel(stax.Identity, stax.Identity)
     with pytest.raises(ValueError, match="longer"):
         fork[1](((), ()), [1.0, 2.0, 3.0])
+
+
+def test_sm3_steps_a_number_like_a_vector_of_one():
+    made = optimizers.sm3(0.1)
+    number, vector = made.init_fn(jnp.array(1.0)), made.init_fn(jnp.ones(1))
+    for step in range(3):
+        number = made.update_fn(step, jnp.array(0.5), number)
+        vector = made.update_fn(step, jnp.full(1, 0.5), vector)
+    found = made.params_fn(number)
+    assert found.shape == () and found == made.params_fn(vector)[0] < 1.0

@@ -119,6 +119,14 @@ class Device:
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
 
+    def default_memory(self):
+        """Return the memory where arrays lie, a `DeviceMemory`."""
+        return DeviceMemory(self)
+
+    def addressable_memories(self):
+        """Return the list of all memories of a device. There is one, "device"."""
+        return [self.default_memory()]
+
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
 
@@ -139,6 +147,35 @@ def _quietly(xp, compute, buffers, params, avals):
     results = compute(xp, *buffers, **params)
     results = results if isinstance(results, list) else [results]
     return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+
+
+class DeviceMemory:
+    """A memory of a device, which has one.
+
+    Attributes:
+      kind: its name, ``"device"``, as a `memory_kind` of shardings.
+      platform: that of its device.
+
+    Reference: ``jax.Device.default_memory``.
+    """
+
+    kind = "device"
+
+    def __init__(self, device):
+        self._device, self.platform = device, device.platform
+
+    def __eq__(self, other):
+        return isinstance(other, DeviceMemory) and other._device is self._device
+
+    def __hash__(self):
+        return hash((self._device, self.kind))
+
+    def __repr__(self):
+        return f"DeviceMemory({self._device}, kind={self.kind})"
+
+    def addressable_by_devices(self):
+        """Return the list of the devices whose memory it is."""
+        return [self._device]
 
 
 # Asked before numbers are moved: ``check(way, x, device)``, which may refuse it.

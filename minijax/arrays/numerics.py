@@ -68,7 +68,7 @@ def lookup_by_type(rules, x):
             return rules[kind]
     raise_if_promise(x)
     raise TypeError(
-        f"{x!r} of type {type(x)} is not a valid array type: "
+        f"{x!r} of type {type(x)} is not a valid JAX type: "
         "an array, a NumPy array or a number is expected."
     )
 

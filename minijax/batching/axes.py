@@ -60,6 +60,12 @@ def mapped_axis_size(call, dims, axis_size):
             sizes.setdefault(call.avals[i].shape[dim], []).append(i)
     if len(sizes) == 1:
         return next(iter(sizes))
+    if not call.leaves:
+        raise ValueError(
+            "vmap wrapped function must be passed at least one argument containing an "
+            f"array or axis_size must be specified, got empty *args={call.args} and "
+            f"**kwargs={call.kwargs}"
+        )
     if not sizes:
         raise ValueError(
             "vmap must have at least one non-None value in in_axes, or axis_size: it "

@@ -16,7 +16,7 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
 # Amended in chapters/06_vmap_rest.md: BatchTracer.provenance (25a389b1).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
-# Amended in chapters/28_indexing_rest.md: vmap (b445cdab).
+# Amended in chapters/28_indexing_rest.md: vmap (6cdc5b62).
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -514,7 +514,16 @@ def vmap(
         placed = [place_output(call, axis, i, *o) for i, o in enumerate(outputs)]
         return call.output(placed)
 
+    if fun.__doc__:
+        mapped.__doc__ = _doc_of_mapped(fun)
     return mapped
+
+
+def _doc_of_mapped(fun):
+    """Return the documentation of `fun` below a line on what has become of it."""
+    name = getattr(fun, "__name__", "a function")
+    first = f"Vectorized version of {name}, of arguments with an axis of examples."
+    return f"{first}\n\nOriginal documentation:\n\n{fun.__doc__}"
 
 
 def place_output(call, axis, i, value, dim, place):

@@ -105,8 +105,11 @@ def _quote(error):
 
 
 def _order_of(number):
-    """Return a number for the kind of a number: what is larger does not fit into it."""
-    return "biufc".index(dtype_kind(np.asarray(number).dtype).replace("h", "f"))
+    """Return a number for the kind of a number: what is larger does not fit into it.
+
+    The first is that of float0.
+    """
+    return "0biufc".index(dtype_kind(np.asarray(number).dtype).replace("h", "f"))
 
 
 def _check_literal(literal):

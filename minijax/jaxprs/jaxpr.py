@@ -13,7 +13,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (5d7bd393).
+# Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (702fd474).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
 # Amended in chapters/07_jaxprs_rest.md: trace_to_jaxpr (2566035e).
@@ -562,7 +562,9 @@ def make_jaxpr(
             jaxpr = _stage("make_jaxpr", call)
         return (jaxpr, _shapes(call, jaxpr)) if return_shape else jaxpr
 
-    make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', 'a function')})"
+    name = getattr(fun, "__name__", "a function")
+    make_jaxpr_f.__name__ = f"make_jaxpr({name})"
+    make_jaxpr_f.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', name)})"
     return make_jaxpr_f
 
 

@@ -319,7 +319,15 @@ def subjaxprs(jaxpr: Any) -> list:
     return [sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params)]
 
 
-def jaxpr_text(jaxpr, source_info=False, print_shapes=True, width=80):
+def jaxpr_text(
+    jaxpr,
+    source_info=False,
+    print_shapes=True,
+    width=80,
+    *,
+    use_color=False,
+    name_stack=False,
+):
     """Return the text of a jaxpr, as JAX writes it.
 
     Args:
@@ -327,6 +335,8 @@ def jaxpr_text(jaxpr, source_info=False, print_shapes=True, width=80):
       source_info: whether to write each equation's source behind its line.
       print_shapes: whether to write the types of variables where they are defined.
       width: columns after which a line is ended, where it may be.
+      use_color, name_stack: accepted for compatibility: the text has no colours, and
+        no names of scopes.
     """
     shared = shared_jaxprs(jaxpr)
     writing = PrintContext(jaxpr, shared, source_info, print_shapes)

@@ -104,13 +104,15 @@ class ShapeDtypeStruct:
     Args:
       shape: sequence of sizes.
       dtype: NumPy dtype, or its name.
-      sharding: a `Sharding`, where the array is to be, or None.
+      sharding: a `Sharding`, where the array is to be, or a `PartitionSpec` for the
+        mesh of the context, or None.
       weak_type: True for what comes from Python scalars alone.
       manual_axis_type: the `ManualAxisType` of the array, or None.
 
     Raises:
       ValueError: if there is no dtype, or `sharding` is none.
-      TypeError: if `manual_axis_type` is none.
+      TypeError: if `manual_axis_type` is none, or there is no mesh for a
+        `PartitionSpec`.
 
     Reference: ``jax.ShapeDtypeStruct``.
     """
@@ -122,6 +124,8 @@ class ShapeDtypeStruct:
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if hasattr(sharding, "on_context_mesh"):  # a PartitionSpec
+            sharding = sharding.on_context_mesh()
         _check_class("sharding", sharding, Sharding, ValueError)
         _check_class("manual_axis_type", manual_axis_type, ManualAxisType, TypeError)
         values = tuple(shape), as_dtype(dtype), sharding, weak_type, manual_axis_type

@@ -122,7 +122,10 @@ def arg_reduction(name):
         check_kind(name, ORDERED_KINDS, [x])
         check_axes(name, x, axes)
         if len(axes) != 1 or x.shape[axes[0]] == 0:
-            raise ValueError(f"{name} needs one non-empty axis, got {axes} of {x}.")
+            raise ValueError(
+                "argmin and argmax require non-empty reduced dimension, and one: got "
+                f"axes={axes} of {x}."
+            )
         if index_dtype.kind not in "iu":
             raise TypeError(f"index_dtype must be an integer type, got {index_dtype}.")
         return [ShapedArray(remove_axes(x.shape, axes), index_dtype)]

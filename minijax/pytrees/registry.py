@@ -284,8 +284,9 @@ def _pair_of(flatten):
         is_pair = isinstance(found, tuple) and len(found) == 2
         if not is_pair or not hasattr(found[0], "__iter__"):
             raise ValueError(
-                f"The function that flattens a {type(tree).__name__} has to return a "
-                f"pair of an iterable of children and aux, not {found!r}."
+                f"The to_iterable function for a custom PyTree node should return a "
+                f"(children, aux_data) tuple, got {found!r} for an instance of "
+                f"{type(tree).__name__}. The children are an iterable."
             )
         return found
 

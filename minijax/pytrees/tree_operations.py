@@ -156,8 +156,8 @@ def _fields_of(nodetype):
     """Return the names of the fields of a dataclass: data, and those marked static."""
     if not dataclasses.is_dataclass(nodetype):
         raise TypeError(
-            f"{nodetype} is not a dataclass, so register_dataclass needs data_fields "
-            "and meta_fields."
+            "register_dataclass: data_fields and meta_fields are required when "
+            f"nodetype is not a dataclass. Got nodetype={nodetype}."
         )
     fields = [field for field in dataclasses.fields(nodetype) if field.init]
     static = [field.name for field in fields if field.metadata.get("static", False)]
@@ -168,24 +168,32 @@ def _check_fields(nodetype, data_fields, meta_fields, drop_fields):
     """Raise unless each field that the constructor takes is named exactly once."""
     if data_fields is None or meta_fields is None:
         raise TypeError(
-            "register_dataclass needs both data_fields and meta_fields, or neither; "
-            f"got data_fields={data_fields}, meta_fields={meta_fields}."
+            "register_dataclass: data_fields and meta_fields must both be specified "
+            f"when either is specified. Got data_fields={data_fields} "
+            f"meta_fields={meta_fields}."
         )
     named = [*data_fields, *meta_fields, *drop_fields]
     fields = set(named)
     if dataclasses.is_dataclass(nodetype):
         fields = {field.name for field in dataclasses.fields(nodetype) if field.init}
-    wrong = {
-        "missing": fields.difference(named),
-        "unknown": set(named) - fields,
-        "named twice": {name for name in named if named.count(name) > 1},
-    }
-    if any(wrong.values()):
-        found = "; ".join(f"{k}: {sorted(v)}" for k, v in wrong.items() if v)
+    twice = {name for name in named if named.count(name) > 1}
+    wrong = {"Missing": fields.difference(named), "Unexpected": set(named) - fields}
+    if twice:
         raise ValueError(
-            f"data_fields, meta_fields and drop_fields must share out the fields of "
-            f"{nodetype.__name__} that its constructor takes. {found}."
+            "data_fields and meta_fields must not overlap, nor have a field twice. "
+            f"Overlapping fields: {_set_text(twice)}."
         )
+    if any(wrong.values()):
+        found = [f"{k} fields: {_set_text(v)}." for k, v in wrong.items() if v]
+        raise ValueError(
+            "data_fields and meta_fields must include all dataclass fields of "
+            f"{nodetype.__name__} with init=True and only them, but for those in "
+            f"drop_fields. {' '.join(found)}"
+        )
+
+
+def _set_text(names):
+    return f"{{{', '.join(map(repr, sorted(names)))}}}"
 
 
 def tree_static(**kwargs):
@@ -571,8 +579,8 @@ def tree_transpose(
     if len(leaves) != outer_treedef.num_leaves * _structure(inner_treedef).num_leaves:
         expected = outer_treedef.compose(inner_treedef)
         raise TypeError(
-            f"tree_transpose expected a tree with as many leaves as {expected}, "
-            f"{expected.num_leaves}, but got {len(leaves)}: {actual}."
+            f"Mismatch: tree_transpose expected a tree with as many leaves as "
+            f"{expected}, {expected.num_leaves}, but got {len(leaves)}: {actual}."
         )
     width = inner_treedef.num_leaves
     columns = [leaves[i::width] for i in range(width)]
@@ -608,9 +616,11 @@ def flatten_axes(what, axes, tree):
         return [axis for axis, count in zip(leaves, counts) for _ in range(count)]
     if tree is treedef:
         tree = tree.unflatten([_Leaf()] * tree.num_leaves)
+    found = structure_differences(prefix, tree, name=what.split()[-1])
     raise ValueError(
-        f"{what} has to be a tree prefix of the values that it speaks of:\n  "
-        + "\n  ".join(structure_differences(prefix, tree, name=what.split()[-1]))
+        f"{what} specification must be a tree prefix of the corresponding value; it "
+        f"is not.\nMismatch details ({len(found)} found), places of different types "
+        "or lengths:\n  " + "\n  ".join(found)
     )
 
 

@@ -454,8 +454,8 @@ class TreePullback:
         """Check the cotangents, pull them back, put the arguments' together."""
         if len(cotangents) != 1:
             raise TypeError(
-                f"{self.name} takes one argument, a tree of cotangents like the "
-                f"function's result, but it was called with {len(cotangents)}."
+                f"{self.name} was called with {len(cotangents)} arguments, but takes "
+                "one, a tree of cotangents like the function's result."
             )
         given, expected = f"the argument of {self.name}", "the function's result"
         leaves = flatten_like(self.out_tree, *cotangents, given, expected, self.error)

@@ -272,7 +272,7 @@ def refuse_mixed_dtypes(call, out_avals):
             for avals in (call.avals, out_avals)
         )
         raise TypeError(
-            "linear_transpose works on functions from floats (or complex numbers) to "
-            f"such, or from integers to integers; {call.fun_name} goes from {ins} to "
-            f"{outs}."
+            "linear_transpose only supports functions from floats (or complex numbers) "
+            f"to such, or from integers to integers; {call.fun_name} goes from {ins} "
+            f"to {outs}."
         )

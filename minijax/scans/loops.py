@@ -392,7 +392,7 @@ def fori_loop(
         return _counted(first, end, body_fun, init_val, bool(unroll) and unroll)
     if unroll not in (None, False, 1):
         raise ValueError(
-            "fori_loop: a loop can be unrolled only if its bounds are known, but "
+            "Can only use `unroll` in `fori_loop` if the loop bounds are known, but "
             f"lower is {lower!r} and upper is {upper!r}."
         )
     bounds = [convert_bound(bound, dtype) for bound in (lower, upper)]

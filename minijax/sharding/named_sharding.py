@@ -455,6 +455,20 @@ class PartitionSpec:
         ]
         return f"P({', '.join(parts)}{',' if len(parts) == 1 == len(self) else ''})"
 
+    def on_context_mesh(self):
+        """Return the `NamedSharding` of the mesh of the context.
+
+        Raises:
+          TypeError: if there is none.
+        """
+        mesh = config.minijax_mesh or _EMPTY_MESH
+        if mesh.empty:
+            raise TypeError(
+                f"Without a mesh {self} says nothing of devices. For a PartitionSpec "
+                "the context mesh cannot be empty: use `minijax.set_mesh`."
+            )
+        return NamedSharding(mesh, self)
+
     def __eq__(self, other):
         return isinstance(other, PartitionSpec) and self._key == other._key
 

@@ -152,7 +152,13 @@ def result_axis(call, out, axis, i):
 
 def mapped_dims(call, in_axes, args):
     """Return the mapped axis of each leaf of the arguments, or None."""
-    axes = flatten_axes("pmap in_axes", in_axes, args)
+    try:
+        axes = flatten_axes("pmap in_axes", in_axes, args)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}\nThese are the arguments passed by position; each argument "
+            "passed by keyword is mapped along its axis 0."
+        ) from None
     axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
     return [_dim(call, i, axis) for i, axis in enumerate(axes)]
 

@@ -232,22 +232,15 @@ def sm3(step_size: float | Callable[[Any], Any], momentum: float = 0.9) -> tuple
       step_size: a number or a schedule.
       momentum: how much of the last step stays.
 
-    Raises:
-      ValueError: if a parameter has no axis.
-
     Reference: ``jax.example_libraries.optimizers.sm3``; Anil, Gupta, Koren and Singer,
     2019, https://arxiv.org/abs/1901.11150.
     """
     schedule = make_schedule(step_size)
 
     def init(x0):
-        if jnp.ndim(x0) == 0:
-            raise ValueError(
-                "sm3 keeps sums along the axes of a parameter; it cannot take a "
-                "number without axes. Reshape it to (1,)."
-            )
+        shape, x0 = jnp.shape(x0), jnp.atleast_1d(x0)  # a number has one row
         sums = [jnp.zeros(n, x0.dtype) for n in x0.shape]
-        return x0, jnp.zeros_like(x0), sums, x0.shape  # as in JAX
+        return x0, jnp.zeros_like(x0), sums, shape  # as in JAX
 
     def update(i, g, state):
         x, m, sums, shape = state
@@ -258,7 +251,10 @@ def sm3(step_size: float | Callable[[Any], Any], momentum: float = 0.9) -> tuple
         m = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * m
         return x - schedule(i) * m, m, [squares.max(along) for along in others], shape
 
-    return init, update, (lambda state: state[0])
+    def get(state):
+        return state[0] if state[3] else state[0].reshape(())
+
+    return init, update, get
 
 
 def _inverse_root(squares):

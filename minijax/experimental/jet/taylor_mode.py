@@ -565,6 +565,14 @@ def jet(
     return call.output(outs), call.out_tree.unflatten(terms_out)
 
 
+def fact(n: int) -> int:
+    """Return the factorial of an integer: ``series[n - 1]`` is that many coefficients.
+
+    Reference: ``jax.experimental.jet.fact``.
+    """
+    return math.factorial(n)
+
+
 def _common_length(primals, series):
     """Return how many terms all series have."""
     if len(primals) != len(series):

@@ -240,13 +240,21 @@ def _checked_times(t):
 
 
 def _check_slopes(y0, slopes):
-    """Raise a TypeError unless slopes fit the values, and these are of floats."""
+    """Raise a TypeError unless slopes fit the values, and these are of floats.
+
+    A tree of another structure fits if it has as many numbers: with y0 a list of two
+    numbers, as in SciPy, func may return a vector of two.
+    """
     tree, (found, other) = tree_structure(y0), tree_flatten(slopes)
     if tree != other:
-        raise TypeError(
-            "func of odeint must return a tree of the structure of y0, which is "
-            f"{tree}, got {other}."
-        )
+        y, _ = ravel_pytree(y0)
+        rates = eval_shape(lambda tree: ravel_pytree(tree)[0], slopes)
+        if y.size != rates.size:
+            raise TypeError(
+                "func of odeint must return a tree of the structure of y0, which is "
+                f"{tree}, or as many numbers, {y.size}; got {other}, {rates.size}."
+            )
+        y0, found = y, [rates]
     for (path, y), slope in zip(tree_leaves_with_path(y0), found):
         where = f"y0{keystr(path)}"
         if not jnp.issubdtype(y.dtype, jnp.inexact):
