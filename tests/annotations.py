@@ -109,9 +109,9 @@ LEFT_OUT = {
     "mask": (),
 }
 MARKS = {
-    "unroll": {"unrolled": False},
-    "block": {"blocked": False},
-    "mask": {"masked": False},
+    "unroll": ("kind", "unrolled", "serial"),
+    "block": ("blocked", True, False),
+    "mask": ("kind", "masked", "vector"),
 }
 ANNOTATIONS = (*LEFT_OUT, "parallel")
 
@@ -122,17 +122,18 @@ def nest_without(annotation, kernel, target):
     steps = schedule_nest(
         kernel, target, [step for step in SCHEDULE_PASSES if step not in out]
     )
-    return unmarked(steps, MARKS[annotation]) if annotation in MARKS else steps
+    return unmarked(steps, *MARKS[annotation]) if annotation in MARKS else steps
 
 
-def unmarked(steps, marks):
-    """Return steps in whose loops some marks are other ones."""
-    return [
-        step._replace(body=unmarked(step.body, marks), **marks)
-        if is_loop(step)
-        else step
-        for step in steps
-    ]
+def unmarked(steps, name, old, new):
+    """Return steps in whose loops one value of a field is another one."""
+
+    def other(loop):
+        value = new if getattr(loop, name) == old else getattr(loop, name)
+        body = unmarked(loop.body, name, old, new)
+        return loop._replace(body=body, **{name: value})
+
+    return [other(step) if is_loop(step) else step for step in steps]
 
 
 class Recorded(CPUProgram):

@@ -2,9 +2,10 @@
 
     python -m tests.nest_mutants --seed 0 --count 1000
 
-A nest is what all passes make of a kernel; a mutant has other marks, counts, axes,
-folds, places or steps in one to three spots. What `check_nest` accepts is compiled and
-run in a process of its own, between guard bytes, and compared with the interpreter.
+A nest is what all passes make of a kernel; a mutant has other kinds, counts, flags,
+axes, folds, places or steps in one to three spots. What `check_nest` accepts is
+compiled and run in a process of its own, between guard bytes, and compared with the
+interpreter.
 """
 
 import ctypes
@@ -72,11 +73,13 @@ def nests():
     return found
 
 
+LANES = [0, 1, 2, 3, 4, 8, 16, 64, -2]
 COUNTS = {
-    "lanes": [0, 1, 2, 3, 4, 8, 16, 64, -2], "together": [0, 1, 2, 3, 4, 9],
-    "strip": [0, 1, 3, 8, 64], "team": [0, 4],
+    "serial": [0, 0, 4], "unrolled": [0, 0, 2], "vector": LANES, "masked": LANES,
+    "together": [0, 1, 2, 3, 4, 9], "strip": [0, 1, 3, 8, 64], "team": [0, 4],
+    "of no kind": [0, 2],
 }  # fmt: skip
-SWITCHES = ["unrolled", "blocked", "parallel", "masked"]
+SWITCHES = ["blocked", "parallel"]
 
 
 class Mutation:
@@ -160,11 +163,13 @@ class Mutation:
         return int(self.rng.integers(max(len(self.kernel.sizes), 1)))
 
     def loop(self, loop):
-        """Return a loop with other marks, folds, or another axis."""
+        """Return a loop of another kind, or with another count, flag, fold or axis."""
         kind = self.rng.integers(10)
-        if kind < 3:
+        if kind < 2:
             name = self.pick([*COUNTS])
-            return loop._replace(**{name: self.pick(COUNTS[name])})
+            return loop._replace(kind=name, count=self.pick(COUNTS[name]))
+        if kind == 2:  # what is of one kind becomes another, with the count it has
+            return loop._replace(kind=self.pick([*COUNTS]))
         if kind < 6:
             name = self.pick(SWITCHES)
             return loop._replace(**{name: not getattr(loop, name)})
@@ -200,7 +205,7 @@ class Mutation:
             return stream._replace(parallel=not stream.parallel)
         if kind == 3:
             return stream._replace(rows=self.loop(stream.rows))
-        return stream._replace(lanes=self.pick(COUNTS["lanes"]))
+        return stream._replace(lanes=self.pick(LANES))
 
     def place(self, place):
         """Return a place with another offset or stride."""

@@ -145,6 +145,11 @@ def _is_inner(step):
     return isinstance(step, Loop) and bool(step.folds)
 
 
+def of_kind(loop, kind, count=0):
+    """Return a loop of another kind."""
+    return loop._replace(kind=kind, count=count)
+
+
 BROKEN = {
     "a store done twice": ("not done once", twice),
     "no outer loop": (
@@ -159,13 +164,29 @@ BROKEN = {
         "do not carry it",
         lambda s: _last(s, _is_inner, lambda loop: [loop._replace(folds=())]),
     ),
-    "vectors that are written out": (
-        "in two ways",
-        lambda s: _last(s, _is_inner, lambda o: [o._replace(lanes=2, unrolled=True)]),
+    "a loop that is written out, with lanes": (
+        "its kind and its count",
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "unrolled", 2)]),
     ),
     "fewer than no lanes": (
-        "less than nothing",
-        lambda s: _last(s, _is_inner, lambda o: [o._replace(lanes=-2)]),
+        "its kind and its count",
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "vector", -2)]),
+    ),
+    "vectors of nothing": (
+        "its kind and its count",
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "vector")]),
+    ),
+    "a loop of no kind": (
+        "no loop of its kind",
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "vectors", 2)]),
+    ),
+    "a team in a vector": (
+        "has no team",
+        lambda s: [
+            of_kind(s[0], "vector", 2)._replace(
+                body=_last(s[0].body, _is_inner, lambda o: [of_kind(o, "team", 4)])
+            )
+        ],
     ),
     "an inner loop in parts": (
         "only an outermost loop",
@@ -185,19 +206,18 @@ BROKEN = {
     "vectors in vectors": (
         "along another axis",
         lambda s: [
-            s[0]._replace(
-                lanes=2,
-                body=_last(s[0].body, _is_inner, lambda o: [o._replace(lanes=2)]),
+            of_kind(s[0], "vector", 2)._replace(
+                body=_last(s[0].body, _is_inner, lambda o: [of_kind(o, "vector", 2)]),
             )
         ],
     ),
     "more lanes than indices": (
         "more lanes",
-        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(lanes=128)]),
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "vector", 128)]),
     ),
     "a fold side by side": (
         "depend on others",
-        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(together=2)]),
+        lambda s: _last(s, _is_inner, lambda o: [of_kind(o, "together", 2)]),
     ),
     "a node before its operand": (
         "missing",
@@ -268,16 +288,17 @@ def combined_in(steps):
     return _last(steps, combines, lambda step: [Loop(2, [step], ())])
 
 
+TWO, MASKED = {"kind": "vector", "count": 2}, {"kind": "masked", "count": 2}
 AT_PLACES = {
-    "lanes that may meet": ("two lanes may meet", SPREAD, marked(0, lanes=2)),
+    "lanes that may meet": ("two lanes may meet", SPREAD, marked(0, **TWO)),
     "threads that may meet": ("two threads may meet", SPREAD, marked(0, parallel=True)),
     "rows in the wrong order": ("another order", SPREAD, swapped),
     "a place before its number": ("number is missing", SPREAD, without_node("convert")),
     "an update done twice": ("not done once", SPREAD, twice),
-    "masks without lanes": ("a mask is not enough", APART, marked(1, masked=True)),
-    "masks of places": ("a mask is not", APART, marked(1, lanes=2, masked=True)),
-    "masks of a fold": ("a mask is not", TOTALS, marked(0, lanes=2, masked=True)),
-    "lanes along a running fold": ("has no lanes", TOTALS, marked(1, lanes=2)),
+    "masks without lanes": ("its kind and its count", APART, marked(1, kind="masked")),
+    "masks of places": ("a mask is not", APART, marked(1, **MASKED)),
+    "masks of a fold": ("a mask is not", TOTALS, marked(0, **MASKED)),
+    "lanes along a running fold": ("has no lanes", TOTALS, marked(1, **TWO)),
     "threads along a running fold": ("outermost", TOTALS, marked(1, parallel=True)),
     "a running fold without its loop": ("carry it", TOTALS, marked(1, folds=())),
     "a running fold in another loop": ("another loop", TOTALS, combined_in),
@@ -294,11 +315,11 @@ def test_broken_nests_at_computed_places_are_refused(name):
         check_nest(wide, change(steps))
 
 
-@pytest.mark.parametrize("marks", [{"lanes": 2}, {"parallel": True}])
+@pytest.mark.parametrize("marks", [TWO, {"parallel": True}])
 def test_distinct_places_may_be_stored_at_once(marks):
-    for axis in (0, 1) if "lanes" in marks else (0,):
+    for axis in (0, 1) if "kind" in marks else (0,):
         check_nest(APART, marked(axis, **marks)(loop_nest(APART)))
-    check_nest(SPREAD, marked(1, lanes=4)(loop_nest(SPREAD)))
+    check_nest(SPREAD, marked(1, kind="vector", count=4)(loop_nest(SPREAD)))
 
 
 def test_a_complaint_names_the_step_and_the_kernel():

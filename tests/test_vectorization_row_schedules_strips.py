@@ -101,7 +101,8 @@ def test_they_are_printed_and_checked():
     text = print_nest(kernel, steps)
     assert "64 a strip" in text and "rowstore v" in text and "rowload v" in text
     [loop] = strips_in(steps)
-    for wrong in (loop._replace(body=loop.body[1:]), loop._replace(strip=0)):
+    serial = loop._replace(kind="serial", count=0)
+    for wrong in (loop._replace(body=loop.body[1:]), serial):
         changed = [wrong if step is loop else step for step in steps]
         with pytest.raises(NestError):
             check_nest(kernel, changed)

@@ -46,7 +46,8 @@ def chain(size, count=70, stride=1, last="mul"):
 def masked_loops(kernel, target=WIDE):
     """The loops of a kernel's nest whose vectors have masks."""
     steps = check_nest(kernel, schedule_nest(kernel, target))
-    return [step for step in walk_nest(steps) if is_loop(step) and step.masked]
+    loops = filter(is_loop, walk_nest(steps))
+    return [loop for loop in loops if loop.kind == "masked"]
 
 
 @pytest.mark.parametrize("size", [17, 31, 33, 100, 1009])
@@ -66,7 +67,7 @@ def test_a_long_body_with_a_rest_has_masks(size):
 )  # fmt: skip
 def test_others_have_none(kernel):
     steps = schedule_nest(kernel, WIDE)
-    assert not any(step.masked for step in walk_nest(steps) if is_loop(step))
+    assert not any(step.kind == "masked" for step in walk_nest(steps) if is_loop(step))
 
 
 def test_a_body_with_masks_is_written_once(monkeypatch):
@@ -100,8 +101,8 @@ def test_a_loop_of_a_strip_has_no_masks():
     """Its indices are counted from where the strip begins, and the mask is not."""
     kernel = chain(100)
     *steps, loop = schedule_nest(kernel, WIDE)
-    plain = loop._replace(masked=False)
-    strip = Loop(loop.axis, [plain], (), strip=32)
+    plain = loop._replace(kind="vector")
+    strip = Loop(loop.axis, [plain], (), "strip", 32)
     check_nest(kernel, [*steps, strip])
     with pytest.raises(NestError, match="a mask is not enough"):
         check_nest(kernel, [*steps, strip._replace(body=[loop])])

@@ -119,15 +119,16 @@ def render_steps(f, steps):
 def render_loop(f, loop):
     """Write a loop; if a team shares it, each thread has its folds afterwards."""
     axis, size = AXIS_NAMES[loop.axis], f.kernel.sizes[loop.axis]
-    first = "t" if loop.team else "0"
-    more = " && busy" if loop.team and f.inactive_condition else ""
+    team = loop.counted("team")
+    first = "t" if team else "0"
+    more = " && busy" if team and f.inactive_condition else ""
     head = f"for ({f.index} {axis} = {first}; {axis} < {size}{more}; "
-    names, f.inside = f.names, f.inside or loop.team > 0
+    names, f.inside = f.names, f.inside or team > 0
     f.names = dict(names)
-    with f.block(f"{head}{axis} += {loop.team or 1})"):
+    with f.block(f"{head}{axis} += {team or 1})"):
         render_steps(f, loop.body)
     f.names = names
-    if loop.team:
+    if team:
         f.inside = False
         for fold in loop.folds:
             render_team_reduction(f, fold)
@@ -146,9 +147,11 @@ def render_once(f, store):
 
 def cooperative_nest(kernel, launch):
     """Return the steps inside of the outer loops; teams share the loops among them."""
-    team = launch.team if launch.team > 1 else 0
     steps = loop_nest(kernel, launch.outer)
-    return [x._replace(team=team) if isinstance(x, Loop) else x for x in steps]
+    if launch.team == 1:
+        return steps
+    shared = {"kind": "team", "count": launch.team}
+    return [x._replace(**shared) if isinstance(x, Loop) else x for x in steps]
 
 
 def render_teams(f):

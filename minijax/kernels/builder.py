@@ -1,7 +1,7 @@
 """Writing kernels, and rewriting them: views, the builder, unroll and jam.
 
-And which loops may be unrolled so, or be vectors with masks, and which marks go
-together.
+And which loops may be unrolled so, or be vectors with masks, and what goes with the
+kind of a loop.
 
 Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1972).
 """
@@ -35,6 +35,7 @@ from minijax.kernels.ir import (
     Store,
     Update,
     compute_dtype,
+    loop_kinds,
     scalar_ops,
     union_of_levels,
 )
@@ -56,11 +57,13 @@ unroll_and_jam_rules: dict = Registry()
 
 
 def check_loop_annotations(walk, loop):
-    """Check that the marks of a loop say one way to do its iterations."""
-    counts = loop.lanes, loop.together, loop.strip, loop.team
-    walk.require(min(counts) >= 0, loop, "it has less than nothing at once")
-    ways = loop.lanes, loop.strip, loop.together or loop.unrolled
-    walk.require(sum(map(bool, ways)) < 2, loop, "it is to be done in two ways")
+    """Check that a loop is of one of the kinds, and has what goes with its kind."""
+    walk.require(loop.kind in loop_kinds, loop, "there is no loop of its kind")
+    counts = "{}" in loop_kinds[loop.kind]
+    fits = loop.count > 0 if counts else loop.count == 0
+    walk.require(fits, loop, "its kind and its count do not go together")
+    wide = loop.kind == "team" and any(outer.lanes for outer in walk.loops)
+    walk.require(not wide, loop, "a lane of a vector has no team")
     whole = not (loop.parallel and walk.loops)
     walk.require(whole, loop, "only an outermost loop is done by many")
     walk.require(len({*loop.folds}) == len(loop.folds), loop, "a fold is there twice")

@@ -374,8 +374,9 @@ def _visit_loop(walk, loop):
     walk.entered -= own
     _check_strip(walk, loop)
     whole = all(outer.axis != loop.axis for outer in walk.loops)  # of no strip
-    masks = whole and loop.lanes and size < 2**31 and is_maskable(loop)
-    walk.require(masks or not loop.masked, loop, "a mask is not enough for its steps")
+    fits = whole and size < 2**31 and is_maskable(loop)
+    fits = fits or loop.kind != "masked"
+    walk.require(fits, loop, "a mask is not enough for its steps")
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")

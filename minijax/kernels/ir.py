@@ -390,6 +390,28 @@ class FoldCombine(NamedTuple):
     fold: Any
 
 
+# From each kind of loop to how it is printed; "{}" is its count, and a kind without
+# "{}" has none.
+#
+# serial: one index after the other.
+# unrolled: likewise, and the text has the body once for each index.
+# vector: so many neighbours at once; a short last vector has a body of its own.
+# masked: likewise, but each vector has a mask, so that one body does for all.
+# together: so many iterations side by side, in the loops of the body.
+# strip: an iteration takes care of so many indices. Its body is loops on the axis, one
+#   after the other, which go through these.
+# team: so many threads of a GPU share the iterations.
+loop_kinds = {
+    "serial": "",
+    "unrolled": "unrolled",
+    "vector": "{} at once",
+    "masked": "{} at once, masked",
+    "together": "{} side by side",
+    "strip": "{} a strip",
+    "team": "shared by {} threads",
+}
+
+
 class Loop(NamedTuple):
     """A step of a nest: do the steps of `body` for each index along an axis.
 
@@ -397,28 +419,38 @@ class Loop(NamedTuple):
       axis: which one.
       body: steps.
       folds: those whose running values go through the loop.
-      lanes: for how many indices at once the body is done; 0 for one after the other.
-      unrolled: whether the iterations stand in the text one after the other.
+      kind: how the indices are done, one of `loop_kinds`.
+      count: of what the kind counts: lanes, iterations, indices, threads; or 0.
       blocked: whether sums over many iterations are made in blocks.
       parallel: whether the function does some iterations only, as its caller says.
-      together: how many iterations are done at once; 0 for one after the other.
-      team: how many threads of a GPU share the iterations; 0 for one that does all.
-      strip: how many indices an iteration takes care of; its body is loops on the axis,
-        one after the other, which go through these. 0 for one index, as usual.
-      masked: whether each vector has a mask; if not, a short last one has its own body.
     """
 
     axis: int
     body: list
     folds: tuple
-    lanes: int = 0
-    unrolled: bool = False
+    kind: str = "serial"
+    count: int = 0
     blocked: bool = False
     parallel: bool = False
-    together: int = 0
-    team: int = 0
-    strip: int = 0
-    masked: bool = False
+
+    def counted(self, *kinds):
+        """Return the count of a loop of these kinds, and 0 for one of another."""
+        return self.count if self.kind in kinds else 0
+
+    @property
+    def lanes(self):
+        """How many indices a vector holds; 0 for a loop without vectors."""
+        return self.counted("vector", "masked")
+
+    @property
+    def strip(self):
+        """How many indices an iteration takes care of; 0 for one."""
+        return self.counted("strip")
+
+    @property
+    def together(self):
+        """How many iterations are done side by side; 0 for one after the other."""
+        return self.counted("together")
 
 
 def is_scan(fold):
@@ -550,13 +582,10 @@ def child_steps(step):
 
 
 def _head(loop, size):
-    counts = (loop.lanes, "at once"), (loop.together, "side by side")
-    counts += ((loop.strip, "a strip"),)
-    marks = [f"{count} {how}" for count, how in counts if count]
-    said = "unrolled", "blocked", "parallel", "masked"
-    marks += [name for name in said if getattr(loop, name)]
-    marks += [f"shared by {loop.team} threads"] if loop.team else []
-    return ", ".join([f"for {AXIS_NAMES[loop.axis]} < {size}", *marks]) + ":"
+    marks = [loop_kinds[loop.kind].format(loop.count)]
+    marks += [name for name in ("blocked", "parallel") if getattr(loop, name)]
+    head = f"for {AXIS_NAMES[loop.axis]} < {size}"
+    return ", ".join([head, *filter(None, marks)]) + ":"
 
 
 def _line(step, names):

@@ -1,7 +1,7 @@
 """Kernels as functions of LLVM: any nest; a backend that runs them step by step.
 
 A loop of a nest may be written one iteration at a time, with vectors, or in blocks;
-which it is stands in its marks (`minijax.kernels.loop_nests.Loop`).
+which it is stands in its kind (`minijax.kernels.ir.Loop`).
 """
 
 # Made from chapters/18_llvm.md by `make chapter`;
@@ -142,7 +142,7 @@ step_emitters[Store] = emit_stored
 
 
 def emit_loop(f, loop):
-    """Write a loop as its marks say; folds are begun and ended."""
+    """Write a loop as its kind says; folds are begun and ended."""
     new = [each for each in loop.folds if each not in f.open]
     spread = {each: spread_lanes(loop, each) for each in new}
     for each in new:
@@ -193,36 +193,50 @@ def spread_lanes(loop, fold):
 
 
 def emit_loop_iterations(f, loop):
-    """Write the iterations of a loop, of scalars or of vectors."""
-    if loop.lanes:
-        write = functools.partial(emit_iterations, f, loop)
-        return f.vectors(loop.axis, loop.lanes, write, loop.masked)
-    size = f.extent(loop.axis)
-    if loop.strip:
-        return emit_strips(f, loop, size)
-    if loop.together:
-        return emit_together(f, loop, size)
-    return emit_iterations(f, loop, 0, 1, size)
+    """Write the iterations of a loop, as its kind says."""
+    loop_emitters[loop.kind](f, loop)
 
 
-def emit_strips(f, loop, size):
+def emit_serial(f, loop):
+    """Write turns one after the other, all of them, beginning at 0."""
+    emit_iterations(f, loop, 0, 1, f.extent(loop.axis))
+
+
+def emit_vectors(f, loop):
+    """Write turns of whole vectors, and what is left."""
+    write = functools.partial(emit_iterations, f, loop)
+    f.vectors(loop.axis, loop.count, write, loop.kind == "masked")
+
+
+def emit_strips(f, loop):
     """Write a loop in strips, and the last one, which may be shorter."""
-    for part in split_extent(size, loop.strip):
+    for part in split_extent(f.extent(loop.axis), loop.count):
         emit_iterations(f, loop, *part)
     f.strips.pop(loop.axis, None)
 
 
-def emit_together(f, loop, size):
+def emit_together(f, loop):
     """Write turns side by side, so many at once, and those that are left."""
-    for first, number, count in split_extent(size, loop.together):
+    for first, number, count in split_extent(f.extent(loop.axis), loop.count):
         rank = len(f.kernel.sizes)
         some = [UnrolledIteration(loop.axis, n, rank) for n in range(number)]
         body = unroll_and_jam(loop.body, some)
         for each in some:
             f.products |= {each.copies[x] for x in f.products & each.copies.keys()}
-        emit_iterations(
-            f, loop._replace(body=body, unrolled=False), first, number, count
-        )
+        emit_iterations(f, loop._replace(body=body), first, number, count)
+
+
+# From kinds of loops to functions that write their iterations. One thread of a
+# processor does all that a team of a GPU would share.
+loop_emitters = {
+    "serial": emit_serial,
+    "unrolled": emit_serial,
+    "vector": emit_vectors,
+    "masked": emit_vectors,
+    "together": emit_together,
+    "strip": emit_strips,
+    "team": emit_serial,
+}
 
 
 def emit_iterations(f, loop, first, step, count):
@@ -234,7 +248,7 @@ def emit_iterations(f, loop, first, step, count):
 
     if loop.parallel:
         emit_part(f, first, step, count, body)
-    elif loop.unrolled:
+    elif loop.kind == "unrolled":
         emit_out(f, loop.folds, count, body)
     elif loop.blocked:
         emit_blocks(f, loop.folds, first, step, count, body)

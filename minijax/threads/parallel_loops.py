@@ -40,7 +40,7 @@ def parallel_nest(kernel, target):
     if isinstance(last, Loop) and last.strip and isinstance(last.body[0], Stream):
         piece = kernel.sizes[last.axis] // PIECES
         unit = grain_unit(last.body[0])
-        last = last._replace(strip=min(last.strip, -(-piece // unit) * unit))
+        last = last._replace(count=min(last.count, -(-piece // unit) * unit))
     return [*before, last]
 
 
@@ -52,7 +52,7 @@ def is_stream(step):
 def parallel_loop(kernel, target):
     """Return the one loop or stream of a kernel that can be cut, or None."""
     *before, loop = parallel_nest(kernel, target)
-    if isinstance(loop, Loop) and (loop.folds or loop.unrolled):
+    if isinstance(loop, Loop) and (loop.folds or loop.kind == "unrolled"):
         return None
     if not isinstance(loop, Loop) and not is_stream(loop):
         return None

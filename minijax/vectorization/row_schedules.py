@@ -67,11 +67,15 @@ def annotate_loops(kernel, steps, target, beside=1):
 
 def annotate_loop(kernel, loop, target, beside):
     """Return a loop with marks: a short one is written out, a long sum in blocks."""
+    kind = loop.kind
+    if is_masked(kernel, loop, target):
+        kind = "masked"
+    elif kind == "serial" and is_unrollable(kernel, loop, beside):
+        kind = "unrolled"
     return loop._replace(
         body=annotate_loops(kernel, loop.body, target, beside * max(1, loop.together)),
-        unrolled=not loop.lanes and is_unrollable(kernel, loop, beside),
+        kind=kind,
         blocked=any(map(is_inexact_fold, loop.folds)),
-        masked=is_masked(kernel, loop, target),
     )
 
 
@@ -512,7 +516,7 @@ def in_strips(kernel, loop, target):
         for last in (0, -1):
             sweeps = two_sweeps(kernel, loop, target, last)
             if sweeps:
-                return loop._replace(body=sweeps, strip=STRIP_LENGTH)
+                return loop._replace(body=sweeps, kind="strip", count=STRIP_LENGTH)
     return loop._replace(body=strip_mine(kernel, loop.body, target))
 
 
@@ -635,7 +639,7 @@ def streamed(kernel, loop, target, beside=1):
     stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
     strip = strip_width(dtype, target, beside)
     if size > strip and count > MIN_STREAMED_ROWS and is_strip_minable(stream):
-        return Loop(loop.axis, [stream], (), strip=strip)
+        return Loop(loop.axis, [stream], (), "strip", strip)
     return stream if size * dtype.itemsize <= target.caches[0] else None
 
 
@@ -739,7 +743,9 @@ step_emitters[Stream] = emit_stream
 def check_stream(walk, stream):
     """Check the loops that a stream stands for: rows inside, and what comes after."""
     body = [*stream.before, stream.rows, *stream.after]
-    loop = Loop(stream.axis, body, (), stream.lanes, parallel=stream.parallel)
+    loop = Loop(
+        stream.axis, body, (), "vector", stream.lanes, parallel=stream.parallel
+    )
     step_checks[Loop](walk, loop)
 
 

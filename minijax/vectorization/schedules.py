@@ -107,7 +107,8 @@ def tiled(kernel, loop, target):
         for across in axes:
             turned = [step for step in body if _is_turned(step, along, across)]
             if turned and lanes > 2:
-                nest = Loop(along, [TransposeTile(across, body, turned)], (), lanes)
+                tile = TransposeTile(across, body, turned)
+                nest = Loop(along, [tile], (), "vector", lanes)
                 for axis in reversed(stores[0].place.axes):
                     if axis not in (along, across):
                         nest = loop._replace(axis=axis, body=[nest])
@@ -235,10 +236,10 @@ def register_block(kernel, steps, target):
 
 
 def blocked_rows(kernel, loop, target):
-    """Return a loop with marks where its iterations, or inner loops', share loads."""
+    """Return a loop done side by side where its turns, or inner loops', share loads."""
     count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
-        return loop._replace(together=count)
+        return loop._replace(kind="together", count=count)
     return loop._replace(body=register_block(kernel, loop.body, target))
 
 

@@ -72,5 +72,5 @@ def best_vectorization(kernel, loop, target):
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
     wide += len(loop.folds) * LEVEL * math.log2(lanes)
     if size > 1 and wide < inside and is_vectorizable(loop):
-        return wide, loop._replace(lanes=lanes)
+        return wide, loop._replace(kind="vector", count=lanes)
     return inside, loop._replace(body=[step for _, step in pairs])
