@@ -141,14 +141,6 @@ def typeof(x: Any) -> ShapedArray:
     return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
 
 
-PYTHON_SCALARS = (bool, int, float, complex)
-
-
-def is_python_scalar(x):
-    """Return whether `x` is a Python number, and not one of NumPy's."""
-    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
-
-
 def _weak_scalar(kind):
     """Return the abstract value of all Python numbers of the type `kind`."""
     return _weak_scalar_by_switch(kind, config.jax_enable_x64)
@@ -182,6 +174,14 @@ class ArrayImpl(BufferInterop):
     def __init__(self, buffer, aval, placement=None):
         self._buffer, self.aval = buffer, aval
         make_read_only_array(self, placement)
+
+
+PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def is_python_scalar(x):
+    """Return whether `x` is a Python number, and not one of NumPy's."""
+    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
 
 
 def asbuffer(x, device=None):
@@ -226,10 +226,6 @@ def as_array_impl(x):
     return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
-# Rules ``rule(*avals, **params)`` return the avals of the results.
-shape_rules = RuleTable("shape")
-
-
 def evaluated(primitive, compute, args, params, avals):
     """Return the results of a primitive, computed where its operands lie.
 
@@ -247,6 +243,10 @@ def evaluated(primitive, compute, args, params, avals):
     buffers = [asbuffer(arg, device) for arg in args]
     results = device.evaluate(primitive, compute, buffers, params, avals)
     return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
+
+
+# Rules ``rule(*avals, **params)`` return the avals of the results.
+shape_rules = RuleTable("shape")
 
 
 eval_rules = Registry()  # What each primitive does to plain buffers.

@@ -35,6 +35,7 @@ from minijax.custom_derivatives.flat_functions import (
     fun_name_of,
     hold_refs,
     instantiate_for_rule,
+    pp_call_eqn,
     raise_closed_over,
     raise_if_tracers,
     release_refs,
@@ -141,25 +142,13 @@ def _shape(*avals, call_jaxpr, **params):
 callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
 
 
-# Primitives whose calls have no rules of their own: nothing is lost with the call.
-transparent_calls: set = set()
-
-
-def _write(eqn, writing):
-    """Write the name first, and the number of constants only if there are any."""
-    params = {"name": eqn.params["name"], **dict(sorted(eqn.params.items()))}
-    if not params["num_consts"]:
-        del params["num_consts"]
-    return pp_eqn_default(eqn, writing, params)
-
-
 def def_call_primitive(name):
     """Return a new primitive that calls a function, with the rules of every call."""
     primitive = CallPrimitive(name)
     higher_order_primitives.add(primitive)
     impl_rules[primitive], shape_rules[primitive] = _impl, _shape
     vmap_rules[primitive] = partial(batched_call_rule, primitive)
-    pp_eqn_rules[primitive] = _write
+    pp_eqn_rules[primitive] = pp_call_eqn
     callee_rules[primitive] = lambda eqn: eqn.params["call_jaxpr"]
     return primitive
 
@@ -299,6 +288,9 @@ class custom_jvp(CustomRuleFunction):
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
         return function.out_tree.unflatten(outs)
 
+
+# Primitives whose calls have no rules of their own: nothing is lost with the call.
+transparent_calls: set = set()
 
 custom_vjp_call_p = def_call_primitive("custom_vjp_call")
 custom_lin_p = Primitive("custom_lin")

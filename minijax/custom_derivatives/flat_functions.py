@@ -22,6 +22,7 @@ from minijax.core import Tracer
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import UnexpectedTracerError
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.pretty_printer import pp_eqn_default
 from minijax.numpy.operands import as_array
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.argument_checks import is_ref, zeros_of_tangent
@@ -465,6 +466,14 @@ def batched_call_rule(primitive, axis, args, dims, call_jaxpr, num_consts, **par
     params |= {"call_jaxpr": program, "num_consts": num_consts}
     outs = primitive.bind_all(*args, **params)
     return outs, [0 if form.mapped else None] * len(outs)
+
+
+def pp_call_eqn(eqn, writing):
+    """Write the name first, and the number of constants only if there are any."""
+    params = {"name": eqn.params["name"], **dict(sorted(eqn.params.items()))}
+    if not params["num_consts"]:
+        del params["num_consts"]
+    return pp_eqn_default(eqn, writing, params)
 
 
 # Zero tangents as rules of users see them: written out, or as an object.

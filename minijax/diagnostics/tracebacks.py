@@ -347,6 +347,15 @@ def asked_arrays(scene):
     return bool(frames) and is_array_api_frame(frames[0])
 
 
+ORDINALS = "first", "second", "third", "fourth"
+
+
+def concerns_operands(error, scene):
+    """Return whether an error may be about the operands, and these are few."""
+    numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
+    return numeric and asked_arrays(scene) and len(scene.operands) <= len(ORDINALS)
+
+
 def name_in(frame, value):
     """Return what a frame of the user calls a value: a variable, with a path."""
     from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
@@ -363,16 +372,11 @@ def name_in(frame, value):
     return None
 
 
-ORDINALS = "first", "second", "third", "fourth"
-
-
 def about_operands(error, scene):
     """Say of each operand what the user calls it, its type, and where it comes from."""
-    operands = scene.operands
-    numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
-    if not numeric or not asked_arrays(scene) or len(operands) > len(ORDINALS):
+    if not concerns_operands(error, scene):
         return []
-    return [describe_operand(scene, *pair) for pair in zip(ORDINALS, operands)]
+    return [describe_operand(scene, *pair) for pair in zip(ORDINALS, scene.operands)]
 
 
 def describe_operand(scene, place, value):

@@ -224,6 +224,18 @@ def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
     )
 
 
+def promote_shapes(*args) -> list:
+    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
+    shapes = [typeof(arg).shape for arg in args]
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return [*args]
+    rank = len(broadcast_shapes(*shapes))
+    return [
+        broadcast_to_rank(arg, rank) if 0 < len(shape) < rank else arg
+        for arg, shape in zip(args, shapes)
+    ]
+
+
 def promote_dtypes(*args) -> list:
     """Give `args` their common dtype; what is alone stays as it is."""
     dtype, weak_type = common_dtype_and_weak_type(*args)
@@ -289,18 +301,6 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     if new > 0:
         return broadcast_in_dim(x, (1,) * new + shape, range(new, rank))
     return x if isinstance(x, Array) else as_array_impl(x)
-
-
-def promote_shapes(*args) -> list:
-    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
-    shapes = [typeof(arg).shape for arg in args]
-    if len({len(shape) for shape in shapes if shape}) < 2:
-        return [*args]
-    rank = len(broadcast_shapes(*shapes))
-    return [
-        broadcast_to_rank(arg, rank) if 0 < len(shape) < rank else arg
-        for arg, shape in zip(args, shapes)
-    ]
 
 
 tanh_p, tanh = def_unary("tanh", INEXACT_KINDS, "tanh")
