@@ -22,6 +22,35 @@ from minijax.rematerialization.jaxpr_transforms import (
 )
 
 
+class PartialEvalResult(NamedTuple):
+    """A program that was split.
+
+    Attributes:
+      known: a `ClosedJaxpr` from the known inputs to the known results, followed by
+        residuals.
+      unknown: a `ClosedJaxpr` from the residuals, followed by the unknown inputs,
+        to the unknown results.
+      out_unknown: for each result of the program whether it is unknown.
+      sources: for each residual where it is found: its place among the known inputs,
+        followed by the outputs of `known`.
+    """
+
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    out_unknown: tuple
+    sources: tuple
+
+    def residuals(self, known_args, known_outs):
+        """Return the values of the residuals."""
+        found = [*known_args, *known_outs]
+        return [found[source] for source in self.sources]
+
+    def results(self, known_outs, unknown_outs):
+        """Return the results of the whole program in order."""
+        count = self.out_unknown.count(False)
+        return merge_lists(self.out_unknown, known_outs[:count], unknown_outs)
+
+
 @weakref_memoize
 def partial_eval_jaxpr(closed, in_unknown, instantiate=False):
     """Evaluate in part: split a program into what is known now and what is not.
@@ -52,35 +81,6 @@ def partial_eval_jaxpr(closed, in_unknown, instantiate=False):
         unknown, residuals = _unknown_program(jaxpr, consts, now)
         known, sources = _known_program(now, known_outs, residuals)
     return PartialEvalResult(known, unknown, out_unknown, sources)
-
-
-class PartialEvalResult(NamedTuple):
-    """A program that was split.
-
-    Attributes:
-      known: a `ClosedJaxpr` from the known inputs to the known results, followed by
-        residuals.
-      unknown: a `ClosedJaxpr` from the residuals, followed by the unknown inputs,
-        to the unknown results.
-      out_unknown: for each result of the program whether it is unknown.
-      sources: for each residual where it is found: its place among the known inputs,
-        followed by the outputs of `known`.
-    """
-
-    known: ClosedJaxpr
-    unknown: ClosedJaxpr
-    out_unknown: tuple
-    sources: tuple
-
-    def residuals(self, known_args, known_outs):
-        """Return the values of the residuals."""
-        found = [*known_args, *known_outs]
-        return [found[source] for source in self.sources]
-
-    def results(self, known_outs, unknown_outs):
-        """Return the results of the whole program in order."""
-        count = self.out_unknown.count(False)
-        return merge_lists(self.out_unknown, known_outs[:count], unknown_outs)
 
 
 def _unknown_program(jaxpr, consts, now):

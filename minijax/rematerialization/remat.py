@@ -140,6 +140,50 @@ transpose_rules[remat_p] = transpose_call_rule(remat_p, declared_cotangent_avals
 dce_rules[remat_p] = dce_call_rule()
 
 
+class RematSplit(NamedTuple):
+    """A program, or an equation, of which a policy keeps something.
+
+    Attributes:
+      known: what returns the kept values after its results.
+      staged: what takes them after its inputs; None if nothing is left to do.
+      residuals: the variables of these values.
+    """
+
+    known: Any
+    staged: Any
+    residuals: list
+
+
+def save_outputs(eqn, policy):
+    """Return the `RematSplit` of an equation: results are kept, or computed again."""
+    if policy_allows_saving(policy, eqn):
+        return RematSplit(eqn, None, eqn.outvars)
+    return RematSplit(eqn, eqn, [])
+
+
+# Rules ``rule(eqn, policy)`` return a `RematSplit`: a loop has one, which looks inside.
+remat_partial_eval_rules: RuleTable = RuleTable("keep", default=save_outputs)
+
+
+@weakref_memoize
+def remat_partial_eval(closed, policy):
+    """Return the `RematSplit` of a program."""
+    # A policy is asked about what plain calls do. Rules of other calls would be lost.
+    closed = inline_calls_by_rule(
+        closed, {each: callee_rules[each] for each in transparent_calls}
+    )
+    found = [
+        remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
+    ]
+    kept = [var for each in found for var in each.residuals]
+    now, rest = [each.known for each in found], [each.staged for each in found]
+    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
+    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
+    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
+    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
+    return RematSplit(now, again, kept)
+
+
 def run_again(known, values, parts):
     """Return the program from values that are known to what the tape has to know.
 
@@ -263,50 +307,6 @@ def policy_allows_saving(policy, eqn):
     if policy is None or eqn_has_effects(eqn):
         return eqn_has_effects(eqn)
     return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
-
-
-class RematSplit(NamedTuple):
-    """A program, or an equation, of which a policy keeps something.
-
-    Attributes:
-      known: what returns the kept values after its results.
-      staged: what takes them after its inputs; None if nothing is left to do.
-      residuals: the variables of these values.
-    """
-
-    known: Any
-    staged: Any
-    residuals: list
-
-
-def save_outputs(eqn, policy):
-    """Return the `RematSplit` of an equation: results are kept, or computed again."""
-    if policy_allows_saving(policy, eqn):
-        return RematSplit(eqn, None, eqn.outvars)
-    return RematSplit(eqn, eqn, [])
-
-
-# Rules ``rule(eqn, policy)`` return a `RematSplit`: a loop has one, which looks inside.
-remat_partial_eval_rules: RuleTable = RuleTable("keep", default=save_outputs)
-
-
-@weakref_memoize
-def remat_partial_eval(closed, policy):
-    """Return the `RematSplit` of a program."""
-    # A policy is asked about what plain calls do. Rules of other calls would be lost.
-    closed = inline_calls_by_rule(
-        closed, {each: callee_rules[each] for each in transparent_calls}
-    )
-    found = [
-        remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
-    ]
-    kept = [var for each in found for var in each.residuals]
-    now, rest = [each.known for each in found], [each.staged for each in found]
-    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
-    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
-    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
-    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
-    return RematSplit(now, again, kept)
 
 
 @weakref_memoize

@@ -244,6 +244,36 @@ def _as_array(x):
     return as_array_impl(x) if isinstance(x, np.ndarray) else x
 
 
+def scan_in_python(f, init, xs, length, reverse):
+    """Do what `scan` does in a Python loop: for `disable_jit`."""
+    if length == 0:
+        raise ValueError(
+            "A zero-length scan has no step to learn the types of its results from, "
+            "and with disable_jit it runs nothing else."
+        )
+    carry, rows = init, {}
+    for i in scan_indices(length, reverse):
+        carry, rows[i] = f(carry, tree_map(lambda x, i=i: _row_of(x, i), xs))
+    return carry, tree_map(_stack, *[rows[i] for i in range(length)])
+
+
+def _row_of(x, i):
+    return lax.index_in_dim(x, i, keepdims=False)
+
+
+def _stack(*rows):
+    return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
+
+
+def _counted(lower, upper, body_fun, init_val, unroll):
+    length = max(upper - lower, 0)
+    if length == 0 and config.jax_disable_jit:
+        return init_val
+    step = cached_per_function(fori_scan_body, body_fun)
+    (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
+    return value
+
+
 # scan, fori_loop: loops with a known number of steps, as users write them.
 
 
@@ -322,36 +352,6 @@ def scan(
     carry, ys = bind_scan_body(step, tree_leaves(xs), **how)
     carry = write_refs(step.refs, carry)
     return step.program.out_tree.unflatten([*carry, *ys])
-
-
-def scan_in_python(f, init, xs, length, reverse):
-    """Do what `scan` does in a Python loop: for `disable_jit`."""
-    if length == 0:
-        raise ValueError(
-            "A zero-length scan has no step to learn the types of its results from, "
-            "and with disable_jit it runs nothing else."
-        )
-    carry, rows = init, {}
-    for i in scan_indices(length, reverse):
-        carry, rows[i] = f(carry, tree_map(lambda x, i=i: _row_of(x, i), xs))
-    return carry, tree_map(_stack, *[rows[i] for i in range(length)])
-
-
-def _row_of(x, i):
-    return lax.index_in_dim(x, i, keepdims=False)
-
-
-def _stack(*rows):
-    return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
-
-
-def _counted(lower, upper, body_fun, init_val, unroll):
-    length = max(upper - lower, 0)
-    if length == 0 and config.jax_disable_jit:
-        return init_val
-    step = cached_per_function(fori_scan_body, body_fun)
-    (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
-    return value
 
 
 def fori_loop(
