@@ -18,6 +18,7 @@ import random
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -131,19 +132,20 @@ def filled_by(node, imported):
             yield imported[inside.id]
 
 
+@cache
 def hooks():
-    """Yield modules with names of tables, lists and slots that other modules fill."""
+    """List modules with names of tables, lists and slots that other modules fill."""
     found = set()
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
         imported = {
             alias.asname or alias.name: (node.module, alias.name)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.ImportFrom)
             and (node.module or "").startswith("minijax.")
             for alias in node.names
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.Call)):
                 found.update(filled_by(node, imported))
     return sorted(found - CACHES)
@@ -212,9 +214,13 @@ def after(names, known):
     return [found, tables(known)]
 
 
-def nursery(cases):
-    """Run cases one after the other; a text for each that is different."""
-    known = hooks()
+def nursery(cases, known):
+    """Run cases one after the other; a text for each that is different.
+
+    Args:
+      cases: lists of names.
+      known: what `hooks` has found, which takes seconds.
+    """
     expected = received(*spawned(lambda: after(["minijax.grad"], known), LIMIT))
     assert isinstance(expected, list), expected
     assert not [text for text in expected[0] if "Error" in text], expected[0]
@@ -251,7 +257,7 @@ def compare(cases):
     environment |= {"OPENBLAS_NUM_THREADS": "1", "MINIJAX_NURSERY": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.first_names"],
-        input=json.dumps(cases),
+        input=json.dumps([cases, hooks()]),
         env=environment,
         capture_output=True,
         text=True,
@@ -263,7 +269,7 @@ def compare(cases):
 def main():
     if os.environ.pop("MINIJAX_NURSERY", None):
         preload()
-        print(json.dumps(nursery(json.load(sys.stdin))))
+        print(json.dumps(nursery(*json.load(sys.stdin))))
         return 0
     options = options_of(__doc__, seed=0, pairs=0, every=False)
     cases = one_of_each(options.seed)

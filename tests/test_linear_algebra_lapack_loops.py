@@ -11,6 +11,7 @@ import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
 from minijax.kernels.lowering import cpu_rules
 from minijax.linear_algebra.lapack import getrf_impl, pivots_permutation, trsm_impl
+from tests.commands import LONG, paired
 
 KINDS = "float32", "float64", "complex64", "complex128"
 # around the lanes of vectors, single rows and columns, and no matrix at all
@@ -50,10 +51,20 @@ def steps_of(function, *args):
     return jit(function).lower(*args).compile().as_text("kernels")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_factors_agree_with_lapack(shape, batch, kind):
+def in_batches(shapes):
+    """Each shape in each kind, in batches by turns; with `LONG=1` in all of them."""
+    return paired(itertools.product(shapes, KINDS), BATCHES)
+
+
+def all_ways(n, kind):
+    """Each way to solve in half of the sizes and kinds; with `LONG=1` in all."""
+    ways, odd = itertools.product((False, True), repeat=5), n + KINDS.index(kind)
+    return [each for each in ways if LONG or (sum(each) + odd) % 2 == 0]
+
+
+@pytest.mark.parametrize("case, batch", in_batches(SHAPES))
+def test_factors_agree_with_lapack(case, batch):
+    shape, kind = case
     x = drawn((*batch, *shape), kind)
     close(jit(lax.linalg.lu)(x), getrf_impl(x), kind, 10)
     for full in (False, True):
@@ -70,7 +81,7 @@ def test_factors_agree_with_lapack(shape, batch, kind):
 def test_triangles_in_all_ways(n, k, kind):
     names = "left_side lower transpose_a conjugate_a unit_diagonal".split()
     a = drawn((2, n, n), kind) / n + 2 * np.eye(n, dtype=kind)
-    for ways in itertools.product((False, True), repeat=5):
+    for ways in all_ways(n, kind):
         how = dict(zip(names, ways))
         b = drawn((2, n, k) if how["left_side"] else (2, k, n), kind, 1)
         found = jit(partial(lax.linalg.triangular_solve, **how))(a, b)

@@ -1,6 +1,5 @@
 """Routines of NumPy's LAPACK, called by machine code, beside NumPy itself."""
 
-import itertools
 import subprocess
 import sys
 import threading
@@ -23,10 +22,17 @@ from minijax.linear_algebra import lapack as on_cpu
 from minijax.linear_algebra import lapack as routines
 from minijax.linear_algebra.lapack import getrf_impl, trsm_impl
 
-from .test_linear_algebra_lapack_loops import KINDS, close, drawn, squares, steps_of
+from .test_linear_algebra_lapack_loops import (
+    KINDS,
+    all_ways,
+    close,
+    drawn,
+    in_batches,
+    squares,
+    steps_of,
+)
 
 SIZES = (1, 1), (2, 2), (13, 13), (33, 33), (65, 64), (21, 40), (40, 3)
-BATCHES = (), (3, 2), (0,)
 
 shown = pytest.mark.skipif(
     routines.lapack_routine("dpotrf") is None,
@@ -45,10 +51,9 @@ def hermitian(x):
     return x + x.swapaxes(-1, -2).conj()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("shape", SIZES)
-def test_factors_are_those_of_numpy(shape, batch, kind):
+@pytest.mark.parametrize("case, batch", in_batches(SIZES))
+def test_factors_are_those_of_numpy(case, batch):
+    shape, kind = case
     x = drawn((*batch, *shape), kind)
     for full in (False, True):
         svd = partial(lax.linalg.svd, full_matrices=full)
@@ -73,7 +78,7 @@ def test_factors_are_those_of_numpy(shape, batch, kind):
 def test_triangles_in_all_ways(n, k, kind):
     names = "left_side lower transpose_a conjugate_a unit_diagonal".split()
     a = drawn((2, n, n), kind) / n + 2 * np.eye(n, dtype=kind)
-    for ways in itertools.product((False, True), repeat=5):
+    for ways in all_ways(n, kind):
         how = dict(zip(names, ways))
         b = drawn((2, n, k) if how["left_side"] else (2, k, n), kind, 1)
         found = jit(partial(lax.linalg.triangular_solve, **how))(a, b)

@@ -9,6 +9,7 @@ from minijax import lax
 from minijax.arrays.dtypes import enable_x64
 from minijax.kernels.builder import UnsupportedKernel
 from minijax.numpy.fft.kernels import radices_of, roots_of_one
+from tests.commands import LONG
 
 LENGTHS = [*range(1, 65), 100, 128, 210, 243, 256, 360, 1000, 1024, 2048]
 KINDS = ["fft", "ifft", "rfft", "irfft"]
@@ -68,7 +69,10 @@ def test_roots_are_rounded_once():
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_length(kind, wide):
-    for n in LENGTHS:
+    """In one of two widths, the next length in the other; with `LONG=1` in both."""
+    for number, n in enumerate(LENGTHS):
+        if not LONG and (number + number // 7 + wide) % 2:
+            continue
         check(kind, operand(kind, (n,), (3,) if n % 2 else (), wide, n), (n,))
 
 

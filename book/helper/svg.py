@@ -9,6 +9,7 @@ the machine or the order of a set: the same picture is the same text.
 
 import hashlib
 import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from html import escape
 
@@ -80,9 +81,12 @@ def clip(text, width, size=13, mono=False, bold=False):
     """Shorten `text` with an ellipsis until it fits `width` pixels."""
     if text_width(text, size, mono, bold) <= width:
         return text
-    while text and text_width(text + "…", size, mono, bold) > width:
-        text = text[:-1]
-    return text.rstrip() + "…"
+
+    def with_next(kept):
+        return text_width(text[: kept + 1] + "…", size, mono, bold)
+
+    kept = bisect_right(range(len(text)), width, key=with_next)
+    return text[:kept].rstrip() + "…"
 
 
 def wrap(text, width, size=13, mono=False, lines=None):
