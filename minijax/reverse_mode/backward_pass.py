@@ -132,6 +132,17 @@ def deftranspose_elementwise(primitive, *parts, bilinear=False):
     deftranspose(primitive, *fitting, bilinear=bilinear)
 
 
+def unstretch(ct, x, shape, broadcast_dimensions):
+    """Transpose a broadcast: sum over the axes that were made or stretched."""
+    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
+    kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
+    made = [d for d in range(len(shape)) if d not in kept]
+    return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
+
+
+deftranspose(lax.broadcast_in_dim_p, unstretch)
+
+
 deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
 
 
@@ -172,17 +183,6 @@ def unsum(ct, x, axes):
 
 
 deftranspose(lax.reduce_sum_p, unsum)
-
-
-def unstretch(ct, x, shape, broadcast_dimensions):
-    """Transpose a broadcast: sum over the axes that were made or stretched."""
-    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
-    kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
-    made = [d for d in range(len(shape)) if d not in kept]
-    return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
-
-
-deftranspose(lax.broadcast_in_dim_p, unstretch)
 
 
 deftranspose(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
