@@ -297,7 +297,8 @@ def _cond_transpose(cotangents, index, *operands, branches):
     arrived = cond_p.bind(
         index, *values, *select_where(given, cotangents), branches=backwards
     )
-    return [None, *scatter_by_mask(linear, scatter_by_mask(arrives, arrived))]
+    of_linear = scatter_by_mask(arrives, arrived)  # None where nothing arrives
+    return [None, *scatter_by_mask(linear, of_linear)]  # None for what has no place
 
 
 transpose_rules[cond_p] = _cond_transpose
