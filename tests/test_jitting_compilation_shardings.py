@@ -100,9 +100,13 @@ def test_what_is_no_sharding(option, bad):
 
 def test_no_prefix():
     for bad in ((THERE, THERE), {"x": THERE}, ()):
-        with pytest.raises(ValueError, match="in_shardings specification must be a tree prefix"):
+        with pytest.raises(
+            ValueError, match="in_shardings specification must be a tree prefix"
+        ):
             jit(twice, in_shardings=bad)(1.0)
-        with pytest.raises(ValueError, match="out_shardings specification must be a tree prefix"):
+        with pytest.raises(
+            ValueError, match="out_shardings specification must be a tree prefix"
+        ):
             jit(twice, out_shardings=bad)(1.0)
 
 

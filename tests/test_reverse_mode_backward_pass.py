@@ -302,7 +302,9 @@ def test_any_cotangent_will_do_for_an_integer(ct):
 @pytest.mark.parametrize("cotangents", [(), (1.0, 2.0)])
 def test_a_pullback_takes_one_argument(cotangents):
     _, vjp_fun = vjp(lambda x: (x, x), 1.0)
-    with pytest.raises(TypeError, match=f"with {len(cotangents)} arguments, but takes one"):
+    with pytest.raises(
+        TypeError, match=f"with {len(cotangents)} arguments, but takes one"
+    ):
         vjp_fun(*cotangents)
 
 
