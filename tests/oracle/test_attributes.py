@@ -23,8 +23,8 @@ ABSENT = {
     "tracer": "device sharding batch_dim",  # a value of a program lies nowhere yet
     "treedef": """deserialize_using_proto from_iterable_tree serialize_using_proto
         from_node_data_and_children""",  # protocol buffers; a second registry
-    "device": """addressable_memories client default_memory host_id live_buffers memory
-        get_stream_for_external_ready_events poison_execution task_id""",  # of XLA
+    "device": """client get_stream_for_external_ready_events host_id live_buffers
+        memory poison_execution task_id""",  # of XLA
     "jaxpr": "debug_info effects",  # programs list no effects; equations keep lines
     "eqn": "effects",
     "var": "pretty_print",
