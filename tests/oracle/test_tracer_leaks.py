@@ -1,5 +1,7 @@
 """Leaks are looked for where JAX looks for them."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,17 @@ import minijax  # noqa: E402
 from tests.leak_cases import CLEAN, KEPT, LEAVING, LEAVING_HERE  # noqa: E402
 
 X = np.ones(3, "float32")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_others_have_left_is_at_rest():
+    """Let JAX look for who holds a leaked tracer among what is made here alone.
+
+    It asks the garbage collector, some fifty times for each leak.
+    """
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def raises(package, program):
