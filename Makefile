@@ -26,6 +26,8 @@ SECONDS ?= 60
 HUNT := $(if $(LLVMLITE),.venv-llvmlite-$(LLVMLITE),$(if $(wildcard $(ORACLE)/.installed),$(ORACLE),$(VENV)))
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
+# Cells that measure aren't compared: the check of all pages measures for a moment only.
+HURRIED := MINIJAX_PATIENCE=0
 # Where JAX is installed, all else comes from $(VENV), which has it already.
 export BELOW := import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))
 # Each of hundreds of processes would compile what it imports again, where this is set.
@@ -94,7 +96,7 @@ unit: $(STAMP)
 notebooks: $(STAMP)
 	$(call title,notebooks)
 	@$(if $(EMULATED),,echo "without chapters 34 and 35: no C++ compiler here")
-	@$(KERNEL) $(RUN) -m pytest -q --nbval --nbval-current-env \
+	@$(KERNEL) $(HURRIED) $(RUN) -m pytest -q --nbval --nbval-current-env \
 	  --nbval-sanitize-with nbval.cfg -n $(READERS) --dist loadfile -W default \
 	  -p book.tools.forked_kernels -p no:cacheprovider $(if $(EMULATED),,--ignore-glob='chapters/34_gpu*.ipynb' --ignore-glob='chapters/35_*.ipynb') chapters
 

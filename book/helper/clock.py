@@ -2,17 +2,20 @@
 
 A machine that does something else in between spoils long measurements and leaves most
 short ones alone. So calls are timed in batches of at most a fifth of a millisecond, at
-least two hundred of them, and the shortest batch counts.
+least two hundred of them, and the shortest batch counts. Where nobody reads the times,
+as in a check of all pages, `MINIJAX_PATIENCE=0` in the environment makes it three.
 """
 
 import linecache
+import os
 import platform
 import sys
 import time
 from datetime import date
 from pathlib import Path
 
-BATCH, BATCHES, PATIENCE = 200_000, 200, 2_000_000_000  # ns, batches, ns
+BATCH, BATCHES = 200_000, 200  # ns, batches
+PATIENCE = 1e9 * float(os.environ.get("MINIJAX_PATIENCE", "2"))  # ns
 
 
 def microseconds(f, *args, **kwargs):
