@@ -46,6 +46,18 @@ def paired(firsts, seconds):
     return list(itertools.islice(both, max(len(firsts), len(seconds))))
 
 
+def turned(firsts, seconds, each):
+    """Pairs: each first with so many seconds, the next ones for the next; or all."""
+    firsts, seconds = list(firsts), list(seconds)
+    if LONG:
+        return list(itertools.product(firsts, seconds))
+    found = []
+    for number, first in enumerate(firsts):
+        start = number * each % len(seconds)
+        found += [(first, second) for second in (seconds * 2)[start : start + each]]
+    return found
+
+
 def reported(compared, wrong):
     """Print what differs, and what was compared; return whether anything differs."""
     print(*wrong, sep="\n\n")

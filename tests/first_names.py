@@ -48,6 +48,14 @@ def one_of_each(seed=0):
     return [[rng.choice(names)] for names in of_module.values()]
 
 
+def one_of_each_folder(seed=0):
+    """A name out of each folder that has modules with public names."""
+    rng, of_folder = random.Random(seed), defaultdict(list)
+    for name, module in all_names():
+        of_folder[module.rpartition(".")[0]].append(name)
+    return [[rng.choice(names)] for names in of_folder.values()]
+
+
 def pairs(seed, count):
     """Lists of two names, drawn at random."""
     rng, names = random.Random(seed), [name for name, _ in all_names()]

@@ -119,6 +119,28 @@ class Places:
         return False
 
 
+class Ways(Places):
+    """Notes by which calls each place is reached, too.
+
+    Attributes:
+      ways: for each place that was met, what is compared with others.
+    """
+
+    def __init__(self, folders=(PACKAGE,)):
+        super().__init__(folders=folders)
+        self.ways = []
+
+    def meet(self, frame, what):
+        before, code = self.count, frame.f_code
+        super().meet(frame, what)
+        if self.count > before:
+            way = [what, code]
+            while frame is not None:
+                way += [frame.f_code, frame.f_lasti] if self.is_ours(frame) else []
+                frame = frame.f_back
+            self.ways.append(tuple(way))
+
+
 def places(work):
     """Return in how many places a signal may be met while a function runs."""
     counting = Places()

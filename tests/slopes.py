@@ -94,18 +94,19 @@ def acts_on_each(f):
     return np.array_equal(np.asarray(forth)[::-1], np.asarray(back), equal_nan=True)
 
 
-def slopes(jax, f, compiled=False):
+def slopes(jax, f, compiled=False, ways=("grad", "jvp")):
     """Return the slopes of a function at all points, backwards and forwards."""
     one = jax.numpy.ones_like(POINTS)
-    backwards = jax.vmap(jax.grad(f))
-    forwards = lambda x: jax.jvp(f, (x,), (one,))[1]  # noqa: E731
-    if compiled:
-        backwards, forwards = jax.jit(backwards), jax.jit(forwards)
+    moves = {
+        "grad": jax.vmap(jax.grad(f)),
+        "jvp": lambda x: jax.jvp(f, (x,), (one,))[1],
+    }
+    chosen = [jax.jit(moves[way]) if compiled else moves[way] for way in ways]
     with np.errstate(all="ignore"):
-        return [np.asarray(move(POINTS)) for move in (backwards, forwards)]
+        return [np.asarray(move(POINTS)) for move in chosen]
 
 
-def uneven(label, f):
+def uneven(label, f, ways=("grad", "jvp")):
     """Yield texts about the slopes of a function that its values belie."""
     step = 1e-3 * np.maximum(abs(POINTS), 1)
     with np.errstate(all="ignore"):
@@ -118,10 +119,10 @@ def uneven(label, f):
         sides[abs(np.array([middle - left, right - middle])) <= tiny] = 0
     plain = np.isfinite([left, middle, right]).all(0)
     try:
-        both = slopes(minijax, partial(f, minijax))
+        found = slopes(minijax, partial(f, minijax), ways=ways)
     except (NotImplementedError, ValueError):
         return  # such as nextafter, which says that it has no derivative
-    for way, slope in zip(("grad", "jvp"), both):
+    for way, slope in zip(ways, found):
         wrong = plain & np.isnan(slope) & (label.partition(" ")[0] not in NO_SLOPES)
         rising, falling = [((sides == s) | np.isnan(sides)).all(0) for s in (1, -1)]
         known = np.isfinite(middle) & ~np.isnan(sides).all(0) & (abs(POINTS) < 1e4)
@@ -131,13 +132,22 @@ def uneven(label, f):
             yield f"{label}, {way}, at {x}: slope {y}"
 
 
-def all_uneven():
-    """Yield what is wrong with the slopes of all functions."""
-    return (text for label, f in elementwise() for text in uneven(label, f))
+def all_uneven(every=1):
+    """Yield what is wrong with the slopes of all functions.
+
+    Args:
+      every: one function of so many has its slopes forwards, too.
+    """
+    for number, (label, f) in enumerate(elementwise()):
+        yield from uneven(label, f, ("grad", "jvp")[: 1 + (number % every == 0)])
 
 
-def weakness(jax, f, x=0.5):
-    """Say of the derivatives at a number of Python which of them are weak."""
+def weakness(jax, f, x=0.5, of=None):
+    """Say of the derivatives at a number of Python which of them are weak.
+
+    Args:
+      of: the names of those that are asked for; all of them by default.
+    """
     ways = {
         "value": f,
         "grad": jax.grad(f),
@@ -146,7 +156,8 @@ def weakness(jax, f, x=0.5):
         "hessian": jax.hessian(f),
         "jvp": lambda x: jax.jvp(f, (x,), (1.0,))[1],
     }
-    return {way: minijax.typeof(g(x)).weak_type for way, g in ways.items()}
+    asked = {way: ways[way] for way in of or ways}
+    return {way: minijax.typeof(g(x)).weak_type for way, g in asked.items()}
 
 
 def unlike_at_few():

@@ -12,6 +12,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import P, lax, random
 from minijax.sharding import Mesh, NamedSharding
+from tests.commands import LONG
 
 MESH = Mesh(minijax.devices()[:1], ("x",))
 ROW, SQUARE, KEY = jnp.arange(2.0), jnp.ones((2, 2)), random.key(0)
@@ -94,9 +95,11 @@ def test_a_result_lies_where_out_sharding_says(path):
     space, name, call = CALLS[path]
     f = call(getattr(import_module(f"minijax.{space}"), name))
     with minijax.set_mesh(MESH):
-        placed = f(out_sharding=minijax.P("x"))
-        inside = minijax.jit(lambda: f(out_sharding=NamedSharding(MESH, P("x"))))()
-    for found in (placed, inside):
+        places = [f(out_sharding=minijax.P("x"))]
+        if LONG or [*CALLS].index(path) % 2:  # one of two is compiled, too
+            run = minijax.jit(lambda: f(out_sharding=NamedSharding(MESH, P("x"))))
+            places.append(run())
+    for found in places:
         assert isinstance(found.sharding, NamedSharding), found.sharding
         assert found.sharding.spec[0] == "x"
         np.testing.assert_allclose(found, f(out_sharding=None), rtol=1e-6)

@@ -9,6 +9,7 @@ import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
 from minijax.cpu_backend.program_codegen import Locations
 from minijax.jitting.compilation import compile_cached
+from tests.commands import blocks
 
 WEIGHTS = np.ones((2, 2), "f")
 
@@ -44,7 +45,7 @@ def of(seed):
 A = np.random.default_rng(0).normal(size=(6, 2)).astype("f")
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", blocks(4, 8))
 def test_a_chain_of_values_in_one_place_is_one_variable(block):
     for seed in range(10 * block, 10 * block + 10):
         f, by_numpy = of(seed)

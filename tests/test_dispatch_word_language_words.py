@@ -184,7 +184,7 @@ def test_what_a_function_calls_is_found():
     assert text.count("define internal i64 @second") == 1
 
 
-@pytest.mark.parametrize("seed", blocks(6, 60))
+@pytest.mark.parametrize("seed", blocks(3, 60))
 def test_random_functions(seed):
     """Machine code wraps around as words do; what is not of the language is refused."""
     each = range(25 * seed, 25 * seed + 25)

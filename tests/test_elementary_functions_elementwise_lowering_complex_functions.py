@@ -1,6 +1,7 @@
 """Functions of complex numbers as kernels, at ends, at sizes around vectors."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -74,10 +75,20 @@ def test_values(name, dtype, scale):
     assert error(ours, exact(name, z)) < 4
 
 
+@cache
+def all_cases():
+    return [*primitive_cases()]
+
+
+def cases_of(name):
+    """The cases of a primitive of complex numbers."""
+    return [case for case in all_cases() if case[0].startswith(f"{name}(comp")]
+
+
 @pytest.mark.parametrize("name, backend", some(itertools.product(NAMES, BACKENDS), 2))
 def test_ends(name, backend):
     """Infinities, NaN, zeros of either sign, in both parts: as it is evaluated."""
-    cases = [case for case in primitive_cases() if case[0].startswith(f"{name}(comp")]
+    cases = cases_of(name)
     assert len(cases) == 2
     assert not [found for case in cases if (found := compared(case, backend))]
 
@@ -86,7 +97,7 @@ def test_ends(name, backend):
 @pytest.mark.parametrize("name", [x for x in MADE if x not in ("expm1", "log1p")])
 def test_signs_at_ends(name, backend):
     """Each part by itself: which are NaN, and the sign of all others."""
-    [(_, _, [z]), _] = [c for c in primitive_cases() if c[0].startswith(f"{name}(comp")]
+    [(_, _, [z]), _] = cases_of(name)
     ours, right = (
         np.asarray(jit(getattr(lax, name), backend=backend)(z)),
         getattr(np, name)(z),

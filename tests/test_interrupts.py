@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import gc
 import itertools
 import os
@@ -14,6 +15,7 @@ import threading
 import warnings
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import llvmlite
 import numpy as np
@@ -50,13 +52,14 @@ from minijax.sharding.named_sharding import _mesh_set
 from minijax.spmd.lockstep_executor import collect_notes, current_notes
 from minijax.threads.environment import _cache
 from minijax.training import checkpoints
+from tests.commands import LONG, blocks
 from tests.emulated_card import emulated_gpu
-from tests.interrupts import PACKAGE, Places, interrupted, places
+from tests.interrupts import PACKAGE, Places, Ways, interrupted, places
 
 OTHER = {"jax_numpy_rank_promotion": "warn"}
 MESH = Mesh(np.array(minijax.devices("cpu")[:1]), ("i",))
 X = jnp.arange(4.0)
-DRAWS = int(os.environ.get("MINIJAX_TEST_DRAWS", 12))
+DRAWS = int(os.environ.get("MINIJAX_TEST_DRAWS", 12 if LONG else 6))
 TURNS = int(os.environ.get("MINIJAX_TEST_SIGNALS", 150))
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -125,8 +128,14 @@ def without_calls():
     return options
 
 
+@functools.cache
+def folder_of_traces():
+    """One folder for all traces of this process, which goes with it."""
+    return tempfile.TemporaryDirectory(prefix="minijax-traces-")
+
+
 def traced():
-    return profiler.trace(tempfile.mkdtemp(), profiler_options=without_calls())
+    return profiler.trace(folder_of_traces().name, profiler_options=without_calls())
 
 
 BLOCKS = {
@@ -157,13 +166,42 @@ BLOCKS = {
 }
 
 
+def different(work, known=frozenset(), turn=0, borrowed=()):
+    """The places of some work, each by each way of calls to it once.
+
+    With `LONG=1` each as often as it is met.
+
+    Args:
+      known: of these ways, which are met elsewhere as well, every eighth.
+      turn: where in the eight.
+      borrowed: files of others; if there are any, the places are those in them.
+    """
+    work()
+    met = Ways((PACKAGE, *borrowed))
+    met.run(work)
+    first = {way: n for n, way in reversed([*enumerate(met.ways)])}
+    once = sorted(n for way, n in first.items() if way not in known or n % 8 == turn)
+    inside = range(met.count) if LONG else once
+    return [n for n in inside if not borrowed or met.files[n] in borrowed]
+
+
+@functools.cache
+def of_a_sum():
+    """The places in a sum that no block is around, and the calls that lead there."""
+    met = Ways()
+    met.run(lambda: X + X)
+    return {*met.ways}
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks(name):
+    """Of the sum in the block each place is met in one of eight blocks."""
+
     def work():
         with BLOCKS[name]():
             X + X
 
-    check_all(work, range(places(work)))
+    check_all(work, different(work, of_a_sum(), crc32(name.encode()) % 8))
 
 
 @pytest.mark.parametrize("name", ["enable_x64", "disable_jit", "mesh", "at once"])
@@ -178,12 +216,12 @@ def test_blocks_within_blocks(name):
         ):
             raise ValueError
 
-    check_all(work, range(places(work)))
+    check_all(work, different(work))
 
 
 def test_decorators():
     work = minijax.enable_x64()(lambda: jnp.ones(1))
-    check_all(work, range(places(work)))
+    check_all(work, different(work))
 
 
 def check_all(work, numbers):
@@ -332,12 +370,10 @@ SETTING = {
 def test_settings_of_others(name):
     """Frames of those who made the settings count as ours."""
     work = SETTING[name]
-    folders = PACKAGE, *[module.__file__ for module in BORROWED]
-    before, met = state(), Places(folders=folders)
-    work()
-    met.run(work)
-    for number in [n for n, file in enumerate(met.files) if file in folders]:
-        turn = Places(number, folders)
+    borrowed = [module.__file__ for module in BORROWED]
+    before = state()
+    for number in different(work, borrowed=borrowed):
+        turn = Places(number, (PACKAGE, *borrowed))
         turn.run(work)
         now = state()
         wrong = {key: now[key] for key in before if now[key] != before[key]}
@@ -502,7 +538,7 @@ print(hits)
 """
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", blocks(1, 2))
 def test_real_signals(seed, turns=TURNS):
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     script = SIGNALS.format(root=root, seed=seed, turns=turns)

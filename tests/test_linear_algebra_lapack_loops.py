@@ -11,9 +11,10 @@ import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
 from minijax.kernels.lowering import cpu_rules
 from minijax.linear_algebra.lapack import getrf_impl, pivots_permutation, trsm_impl
-from tests.commands import LONG, paired
+from tests.commands import LONG, paired, turned
 
 KINDS = "float32", "float64", "complex64", "complex128"
+WIDTHS = "float32", "complex128", "float64", "complex64"  # two that follow: both sorts
 # around the lanes of vectors, single rows and columns, and no matrix at all
 SHAPES = (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (7, 7), (8, 8), (9, 9), (16, 16)
 SHAPES += (17, 17), (23, 23), (1, 4), (4, 1), (3, 5), (5, 3), (9, 2), (2, 9)
@@ -52,14 +53,20 @@ def steps_of(function, *args):
 
 
 def in_batches(shapes):
-    """Each shape in each kind, in batches by turns; with `LONG=1` in all of them."""
-    return paired(itertools.product(shapes, KINDS), BATCHES)
+    """Each shape in a real and a complex kind, each width for every second shape, in
+    batches by turns; with `LONG=1` each shape in each kind in all batches.
+    """
+    return paired(turned(shapes, WIDTHS, 2), BATCHES)
 
 
 def all_ways(n, kind):
-    """Each way to solve in half of the sizes and kinds; with `LONG=1` in all."""
-    ways, odd = itertools.product((False, True), repeat=5), n + KINDS.index(kind)
-    return [each for each in ways if LONG or (sum(each) + odd) % 2 == 0]
+    """Each way to solve in one of four kinds, another for the next size: with `LONG=1`
+    in all. Ways that differ in one flag are met in different kinds.
+    """
+    ways, turn = itertools.product((False, True), repeat=5), n + KINDS.index(kind)
+    weights = 1, 2, 3, 1, 2
+    weighed = [(each, sum(w for w, on in zip(weights, each) if on)) for each in ways]
+    return [each for each, weight in weighed if LONG or (weight + turn) % 4 == 0]
 
 
 @pytest.mark.parametrize("case, batch", in_batches(SHAPES))
@@ -174,10 +181,12 @@ def test_the_column_of_a_cpu_holds_factorizations_and_transforms():
     assert {str(p) for p in cpu_rules} == names
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n, k", [(1, 1), (2, 1), (3, 4), (8, 1), (17, 3)])
+@pytest.mark.parametrize(
+    "size, kind", turned([(1, 1), (2, 1), (3, 4), (8, 1), (17, 3)], WIDTHS, 2)
+)
 @pytest.mark.parametrize("perturb", [False, True])
-def test_tridiagonal_systems_agree_with_rows_of_numpy(n, k, kind, perturb):
+def test_tridiagonal_systems_agree_with_rows_of_numpy(size, kind, perturb):
+    n, k = size
     diagonals = [drawn((3, n), kind, seed) for seed in range(3)]
     b = drawn((3, n, k), kind, 3)
     for x in diagonals:
@@ -225,8 +234,7 @@ def test_switches_of_promotion_are_for_the_operations_of_users(switch):
         close(minijax.tree.leaves(found), wanted, "float32", 10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 20])
+@pytest.mark.parametrize("n, kind", turned([1, 2, 5, 6, 20], WIDTHS, 2))
 def test_numbers_without_an_end_spread_as_in_lapack(n, kind):
     x, m = squares((n, n), kind), n // 2
     x[m, m] = np.inf

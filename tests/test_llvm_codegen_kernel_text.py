@@ -13,6 +13,7 @@ from minijax.llvm.codegen import emit_llvm
 from minijax.llvm.compiler import Library
 from minijax.llvm.targets import host_target, kernel_function
 from minijax.threads.parallel_loops import parallel_loop, range_function
+from tests.commands import LONG
 from tests.kernel_cases import PlacesChance, alike, random_kernels
 from tests.vector_cases import made_by_hand
 
@@ -22,8 +23,8 @@ F32 = np.dtype("float32")
 @pytest.mark.parametrize(
     "options",
     [
-        ["--seed", "11", "--count", "100"],
-        ["--seed", "12", "--count", "200", "--places"],
+        ["--seed", "11", "--count", "100" if LONG else "50"],
+        ["--seed", "12", "--count", "200" if LONG else "100", "--places"],
         ["--programs", "--every", "40"],
     ],
 )

@@ -7,6 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
 from minijax.numpy.fft.primitive import FftType
+from tests.commands import LONG
 
 KINDS = "complex64", "complex128"
 LENGTHS = [*range(1, 65), 100, 127, 128, 210, 243, 256, 360, 1000, 1024, 2048, 16384]
@@ -49,7 +50,13 @@ def operand(kind, batch, lengths, dtype):
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("kind", FftType, ids=lambda kind: kind.name)
 def test_all_lengths(kind, dtype):
-    for n in LENGTHS if dtype == "complex64" else LENGTHS[::5]:
+    """The largest error of each length in one kind, another for the next length.
+
+    Of longer numbers every fifth. `test_numpy_fft_kernels.py` has the mean errors of
+    all lengths in both widths. With `LONG=1` each length in each kind.
+    """
+    turn, every = int(kind), 4 if dtype == "complex64" else 5
+    for n in LENGTHS if LONG else LENGTHS[turn::every]:
         compared(kind, (n,), operand(kind, (), (n,), dtype))
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,13 +21,13 @@ from minijax.ref import (
     set,
     swap,
 )
+from tests.commands import some
 from tests.ref_programs import programs, stacks
 
 PROGRAMS, STACKS = programs(minijax), stacks(minijax)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name, stack", some(product(PROGRAMS, STACKS), 2))
 def test_a_program_with_references_is_the_one_without(name, stack):
     with_refs, without = map(STACKS[stack], PROGRAMS[name])
     for x in (0.8, 1.2):

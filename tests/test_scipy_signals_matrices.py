@@ -9,6 +9,7 @@ from minijax.lax import linalg
 from minijax.scipy import linalg as matrices
 from minijax.scipy import signal, special, stats
 from minijax.test_util import check_grads
+from tests.commands import paired
 
 
 @pytest.fixture(autouse=True)
@@ -152,8 +153,7 @@ def test_one_vector_for_all_matrices(n, shape):
         assert np.allclose(np.einsum("...ij,...j->...i", matrices_meant, found), b)
 
 
-@pytest.mark.parametrize("turned", [0, 1j])
-@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("turned, lower", paired([0, 1j], [False, True]))
 def test_slopes_of_solutions_of_definite_systems(turned, lower):
     def size(a, b):
         x = matrices.solve((a + a.mT.conj()) / 2, b, lower, assume_a="pos")

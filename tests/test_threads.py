@@ -52,6 +52,7 @@ from minijax.threads.pool import (
 )
 from minijax.threads.split_reductions import two_stage_fold
 from minijax.vectorization.row_schedules import Stream
+from tests.commands import LONG
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
@@ -313,7 +314,7 @@ def test_parts_that_would_cut_a_vector_are_refused():
     assert "%hi" in range_function(kernel, "part", current_target(), 3 * unit).text
 
 
-@pytest.mark.parametrize("options", [["--count", "60"], ["--made"]])
+@pytest.mark.parametrize("options", [["--count", "60" if LONG else "30"], ["--made"]])
 def test_random_kernels_in_parts(options):
     command = [sys.executable, "-W", "ignore", "-m", "tests.thread_cases", *options]
     done = subprocess.run(

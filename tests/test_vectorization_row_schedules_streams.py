@@ -23,6 +23,7 @@ from minijax.vectorization.row_schedules import (
 from minijax.vectorization.schedules import schedule_nest
 from minijax.vectorization.vector_functions import walk_nest
 from tests import annotations
+from tests.commands import turned
 from tests.processors import runnable_kinds
 
 KINDS = ["plain", "avx2", "avx512"]
@@ -84,8 +85,7 @@ def strips_of_streams(steps):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", runnable_kinds())
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("sizes, kind", turned(SIZES, runnable_kinds(), 1), ids=str)
 def test_strips_are_what_whole_rows_are(sizes, kind):
     a, b = operands(sizes)
     for f in FUNCTIONS:

@@ -55,16 +55,17 @@ def check(*options):
 
 @pytest.mark.parametrize("kind", ["", *KINDS])
 def test_kernels_made_by_hand(kind):
-    """All for this machine, and each for a narrower one; `LONG=1`: for all of them."""
-    shared = kind and not commands.LONG
-    first, every = (KINDS.index(kind), len(KINDS)) if shared else (0, 1)
+    """Each for one kind of processor, by turns; `LONG=1`: each for all of them."""
+    kinds = ["", *KINDS]
+    first, every = (0, 1) if commands.LONG else (kinds.index(kind), len(kinds))
     share = ["--first", str(first), "--every", str(every)]
     check("--made", "--target", kind, *share)
 
 
 @pytest.mark.parametrize("kind", ["", *KINDS])
 def test_random_kernels(kind):
-    check("--seed", "19", "--count", "30" if kind else "60", "--target", kind)
+    count = ("30" if kind else "60") if commands.LONG else "20"
+    check("--seed", "19", "--count", count, "--target", kind)
 
 
 @pytest.mark.parametrize("options", [[], ["--fused"]])
@@ -74,7 +75,8 @@ def test_kernels_of_programs(options):
 
 @pytest.mark.parametrize("kind", ["", "plain"])
 def test_random_kernels_in_blocks(kind):
-    check("--seed", "90", "--count", "60", "--target", kind, "--blocks")
+    count = "60" if commands.LONG else "30"
+    check("--seed", "90", "--count", count, "--target", kind, "--blocks")
 
 
 LONG = {

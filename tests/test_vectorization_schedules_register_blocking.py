@@ -12,7 +12,7 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.lowering import lower
 from minijax.llvm.targets import TARGETS, scheduler
-from tests.commands import some
+from tests.commands import some, turned
 from tests.processors import runnable_kinds
 
 
@@ -84,8 +84,10 @@ def padded_rows(x):
 SHORT_ROWS = [logsumexp, normalised, extremes, padded_rows]
 
 
-@pytest.mark.parametrize("kind", runnable_kinds())
-@pytest.mark.parametrize("columns", [3, 8, 15, 17, 33, 50, 64, 65])
+COLUMNS = 3, 8, 15, 17, 33, 50, 64, 65
+
+
+@pytest.mark.parametrize("columns, kind", turned(COLUMNS, runnable_kinds(), 1))
 def test_short_rows_side_by_side_are_rows(columns, kind):
     rng = np.random.default_rng(columns)
     for rows in (3, 5, 2700):  # of which there are strips

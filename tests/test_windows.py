@@ -1,5 +1,7 @@
 """Convolutions and folds of windows: random ones beside loops, and their columns."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from minijax.jitting.compilation import compile_cached
 from minijax.kernels.lowering import KernelProgram
 from minijax.test_util import check_grads
 from minijax.windows.convolution_tiles import TapProduct
+from tests.commands import some
 from tests.window_cases import by_loops, convolution, differences, pool_differences
 
 RNG = np.random.default_rng(0)
@@ -45,10 +48,11 @@ def test_tiles_are_used_and_interpreted():
             assert np.allclose(ours, wanted, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("space", [(1,), (1, 8), (8, 1), (1, 1), (1, 2, 1), (3, 1, 1)])
-@pytest.mark.parametrize(
-    "how", [{}, {"lhs_dilation": 2}, {"rhs_dilation": 2}, {"window_strides": 2}]
-)
+SPACES = (1,), (1, 8), (8, 1), (1, 1), (1, 2, 1), (3, 1, 1)
+HOW = {}, {"lhs_dilation": 2}, {"rhs_dilation": 2}, {"window_strides": 2}
+
+
+@pytest.mark.parametrize("space, how", some(product(SPACES, HOW), 2))
 def test_an_axis_of_one_element_has_zeros_beside_it(space, how):
     """Products of the machine, since there are enough of them, beside eager folds."""
     x = RNG.integers(-2, 3, (32, 16, *space)).astype("f")

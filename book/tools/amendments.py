@@ -86,6 +86,7 @@ def _find(texts: list[str], name: str, cell: Cell) -> tuple[int, ast.stmt]:
     found = [
         (at, node)
         for at, text in enumerate(texts)
+        if name in text
         for node in syntax.parse(text).body
         if bound(node) == name
     ]
