@@ -40,7 +40,7 @@ REFUSED = {
     "a count that the kind lacks": (loops("copy")[0]._replace(count=4), "its count"),
     "a kind of no table": (loops("copy")[0]._replace(kind="odd"), "no loop of its"),
     "a fold side by side": (of_kind(loops("sums")[1], "together"), "depend on others"),
-    "a sum begun in each strip": (in_strips(loops("sums")[1]), "strips are no loops"),
+    "a sum begun in each strip": (in_strips(loops("sums")[1]), "begin anew"),
     "strips in strips": (in_strips(in_strips(loops("copy")[0])), "strips are no loops"),
     "totals in lanes": (of_kind(loops("running")[1], "vector"), "has no lanes"),
     "totals of a team": (of_kind(loops("running")[1], "team"), "has no team"),

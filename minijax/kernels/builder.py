@@ -77,6 +77,8 @@ def loop_complaint(loop):
         "a fold that runs along it has no lanes": loop.lanes > 0 and running,
         "a fold that runs along it has no team": shared > 0 and running,
         "two lanes may meet": wide and may_meet(loop),
+        "its folds would begin anew in each strip": loop.strip
+        and any(getattr(step, "folds", ()) for step in loop.body),
         "its strips are no loops": loop.strip and not all(_in_strips(loop)),
         "not all steps can be done side by side": loop.together
         and not all(map(has_jammed_loop, steps_inside(loop))),
@@ -106,8 +108,8 @@ def may_meet(loop):
 def _in_strips(loop):
     """Yield of each step of a loop whether it is done again for each strip."""
     for step in loop.body:
-        again = not getattr(step, "folds", ()) and not getattr(step, "strip", 0)
-        yield again and getattr(step, "axis", None) == loop.axis
+        along = getattr(step, "axis", None) == loop.axis
+        yield along and not getattr(step, "strip", 0)
 
 
 def check_loop_annotations(walk, loop):
