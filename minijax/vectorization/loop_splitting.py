@@ -18,7 +18,8 @@ def split_loop(loop, count, kind):
     """Return a loop that does `count` of its indices at a time, and how: by a kind.
 
     Args:
-      loop: a serial `Loop`; for strips any step along an axis.
+      loop: a serial `Loop`; for strips a list of steps along an axis, which go through
+        each strip one after the other.
       count: indices. The last part of the axis may have fewer.
       kind: one of `loop_kinds` that has a count.
 
@@ -27,7 +28,7 @@ def split_loop(loop, count, kind):
     """
     complaint = split_complaint(loop, count, kind)
     if complaint:
-        axis = AXIS_NAMES[loop.axis]
+        axis = AXIS_NAMES[(loop[0] if kind == "strip" else loop).axis]
         text = f"The loop along {axis} cannot be split into parts of {count}"
         raise ScheduleError(f'{text} of the kind "{kind}": {complaint}.')
     return _in_parts(loop, count, kind)
@@ -35,12 +36,12 @@ def split_loop(loop, count, kind):
 
 def split_complaint(loop, count, kind):
     """Return why a loop cannot be split so, or None."""
-    if kind != "strip" and getattr(loop, "kind", "serial") != "serial":
+    if kind != "strip" and loop.kind != "serial":
         return f'its kind is "{loop.kind}" already'
     return loop_complaint(_in_parts(loop, count, kind))
 
 
 def _in_parts(loop, count, kind):
     if kind == "strip":
-        return Loop(loop.axis, [loop], (), kind, count)
+        return Loop(loop[0].axis, loop, (), kind, count)
     return loop._replace(kind=kind, count=count)

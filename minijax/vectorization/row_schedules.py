@@ -29,6 +29,7 @@ from minijax.llvm.vectors import (
     emit_scratch_store,
     fold_init_values,
 )
+from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.vector_functions import (
     is_function_call,
     is_loop,
@@ -516,7 +517,7 @@ def in_strips(kernel, loop, target):
         for last in (0, -1):
             sweeps = two_sweeps(kernel, loop, target, last)
             if sweeps:
-                return loop._replace(body=sweeps, kind="strip", count=STRIP_LENGTH)
+                return split_loop(sweeps, STRIP_LENGTH, "strip")
     return loop._replace(body=strip_mine(kernel, loop.body, target))
 
 
@@ -639,7 +640,7 @@ def streamed(kernel, loop, target, beside=1):
     stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
     strip = strip_width(dtype, target, beside)
     if size > strip and count > MIN_STREAMED_ROWS and is_strip_minable(stream):
-        return Loop(loop.axis, [stream], (), "strip", strip)
+        return split_loop([stream], strip, "strip")
     return stream if size * dtype.itemsize <= target.caches[0] else None
 
 
