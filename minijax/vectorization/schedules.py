@@ -26,6 +26,7 @@ from minijax.llvm.targets import (
 )
 from minijax.llvm.vectors import emit_widen
 from minijax.memory.allocator import PlannedProgram
+from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.row_schedules import (
     RowStore,
     Stream,
@@ -239,7 +240,7 @@ def blocked_rows(kernel, loop, target):
     """Return a loop done side by side where its turns, or inner loops', share loads."""
     count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
-        return loop._replace(kind="together", count=count)
+        return split_loop(loop, count, "together")
     return loop._replace(body=register_block(kernel, loop.body, target))
 
 
