@@ -28,6 +28,7 @@ from minijax.llvm.vectors import (
     emit_scratch_load,
     emit_scratch_store,
     fold_init_values,
+    split_extent,
 )
 from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.vector_functions import (
@@ -692,14 +693,13 @@ def emit_stream(f, stream):
 
 def emit_pieces(f, first, count, length, write):
     """Write a loop over pieces of so many rows, and the piece that is left."""
+    for start, size, number in split_extent(count, length):
 
-    def iteration(index, _):
-        write(f.sum(first, index), length)
-        return []
+        def iteration(index, _, size=size):
+            write(f.sum(first, index), size)
+            return []
 
-    f.counted_loop(0, length, count // length, [], iteration)
-    if count % length:
-        write(f.sum(first, count - count % length), count % length)
+        f.counted_loop(start, length, number, [], iteration)
 
 
 def emit_stream_block(f, stream, first, count):

@@ -32,6 +32,7 @@ from minijax.vectorization.row_schedules import (
     Stream,
     annotate_loops,
     cache_rows,
+    emit_pieces,
     far_bytes,
     fission_row_loops,
     max_jammed_streams,
@@ -142,11 +143,9 @@ def emit_transpose_tiles(f, tile):
             emit_steps(f, body)
             return []
 
-        return f.counted_loop(0, 1, live, [], iteration)
+        f.counted_loop(0, 1, live, [], iteration)
 
-    f.counted_loop(0, lanes, size // lanes, [], lambda index, _: write(index, lanes))
-    if size % lanes:
-        write(size - size % lanes, size % lanes)
+    emit_pieces(f, 0, size, lanes, write)
 
 
 def emit_square(f, axis, index, node, live):
