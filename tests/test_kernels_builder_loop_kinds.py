@@ -43,7 +43,6 @@ REFUSED = {
     "a sum begun in each strip": (in_strips(loops("sums")[1]), "begin anew"),
     "strips in strips": (in_strips(in_strips(loops("copy")[0])), "strips are no loops"),
     "totals in lanes": (of_kind(loops("running")[1], "vector"), "has no lanes"),
-    "totals of a team": (of_kind(loops("running")[1], "team"), "has no team"),
     "places that meet": (of_kind(loops("scattered")[0], "vector"), "may meet"),
     "a mask for a sum": (of_kind(loops("sums")[1], "masked"), "mask is not enough"),
 }  # fmt: skip

@@ -64,8 +64,7 @@ def loop_complaint(loop):
 
     It looks at the loop and its steps, and not at the loops around it.
     """
-    wide, shared = loop.lanes or loop.together, loop.counted("team")
-    running = any(map(is_scan, loop.folds))
+    wide, running = loop.lanes or loop.together, any(map(is_scan, loop.folds))
     counts = "{}" in loop_kinds.get(loop.kind, "")
     fits = loop.count > 0 if counts else loop.count == 0
     depends = bool((loop.parallel or loop.together or loop.strip) and loop.folds)
@@ -75,7 +74,6 @@ def loop_complaint(loop):
         "a fold is there twice": len({*loop.folds}) < len(loop.folds),
         "its iterations depend on others": depends,
         "a fold that runs along it has no lanes": loop.lanes > 0 and running,
-        "a fold that runs along it has no team": shared > 0 and running,
         "two lanes may meet": wide and may_meet(loop),
         "its folds would begin anew in each strip": loop.strip
         and any(getattr(step, "folds", ()) for step in loop.body),

@@ -24,7 +24,7 @@ from minijax.llvm.targets import (
     kernel_function,
     scheduler,
 )
-from minijax.llvm.vectors import emit_widen
+from minijax.llvm.vectors import emit_widen, split_extent
 from minijax.memory.allocator import PlannedProgram
 from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.row_schedules import (
@@ -32,7 +32,6 @@ from minijax.vectorization.row_schedules import (
     Stream,
     annotate_loops,
     cache_rows,
-    emit_pieces,
     far_bytes,
     fission_row_loops,
     max_jammed_streams,
@@ -131,21 +130,23 @@ def _is_turned(step, along, across):
 def emit_transpose_tiles(f, tile):
     """Write the tiles of a `TransposeTile`; the last may not be full."""
     size, lanes = f.kernel.sizes[tile.axis], f.lanes
-    body = [step for step in tile.body if step not in tile.turned]
+    plain = [step for step in tile.body if step not in tile.turned]
 
-    def write(index, live):
+    def write(index, _, live):
         squares = [emit_square(f, tile.axis, index, x, live) for x in tile.turned]
 
         def iteration(number, _):
             f.indices[tile.axis] = f.sum(index, number)
             for node, square in zip(tile.turned, squares):
                 f.names[node] = emit_line(f, node, square, number)
-            emit_steps(f, body)
+            emit_steps(f, plain)
             return []
 
-        f.counted_loop(0, 1, live, [], iteration)
+        return f.counted_loop(0, 1, live, [], iteration)
 
-    emit_pieces(f, 0, size, lanes, write)
+    for start, live, number in split_extent(size, lanes):
+        body = functools.partial(write, live=live)
+        f.counted_loop(start, lanes, number, [], body)
 
 
 def emit_square(f, axis, index, node, live):
