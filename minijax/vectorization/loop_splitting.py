@@ -6,8 +6,10 @@ Reference: M. Wolfe, *More iteration space tiling* (Supercomputing, 1989).
 # Made from chapters/24_vectors.md by `make chapter`;
 # edit the chapter, not this file.
 
-from minijax.kernels.builder import loop_complaint
-from minijax.kernels.ir import AXIS_NAMES, Loop
+from minijax.kernels.builder import loop_complaint, steps_inside
+from minijax.kernels.ir import AXIS_NAMES, FoldCombine, Loop, Store, is_scan
+from minijax.kernels.loop_nests import Node
+from minijax.llvm.codegen import is_inexact_fold
 
 
 class ScheduleError(ValueError):
@@ -45,3 +47,41 @@ def _in_parts(loop, count, kind):
     if kind == "strip":
         return Loop(loop[0].axis, loop, (), kind, count)
     return loop._replace(kind=kind, count=count)
+
+
+def reorder_loops(loop, axes):
+    """Return a nest with its loops in the order of some axes, all steps in the last.
+
+    Raises:
+      ScheduleError: the order of its loops matters.
+    """
+    complaint = reorder_complaint(loop, axes)
+    if complaint:
+        order = " ".join(AXIS_NAMES[axis] for axis in axes)
+        raise ScheduleError(f"No loops in the order {order}: {complaint}.")
+    body = [step for step in steps_inside(loop) if not isinstance(step, Loop)]
+    for axis in reversed(axes):
+        body = [loop._replace(axis=axis, body=body)]
+    return body[0]
+
+
+def reorder_complaint(loop, axes):
+    """Return why loops cannot stand in the order of some axes, or None."""
+    loops = [each for each in (loop, *steps_inside(loop)) if isinstance(each, Loop)]
+    steps = [step for each in loops[:-1] for step in each.body]
+    between = [step for step in steps if not isinstance(step, Node | Loop)]
+    inner = [step for step in loops[-1].body if not isinstance(step, Node)]
+    updates = [step.update for step in inner if isinstance(step, Store)]
+    known = all(isinstance(step, Store | FoldCombine) for step in inner)
+    ordered = [x for x in loop.folds if is_scan(x) or is_inexact_fold(x)]
+    distinct = all(update is None or update.distinct for update in updates)
+    complaints = {
+        "its loops have other axes": sorted(axes) != sorted(x.axis for x in loops),
+        "one is split, or has folds of its own": any(
+            each.kind != "serial" or each.folds != loop.folds for each in loops
+        ),
+        "a step stands between them": between or not known,
+        "a fold needs its numbers in order": ordered,
+        "a later index may store over an earlier one": not distinct,
+    }
+    return next((text for text, wrong in complaints.items() if wrong), None)

@@ -26,7 +26,11 @@ from minijax.llvm.targets import (
 )
 from minijax.llvm.vectors import emit_widen, split_extent
 from minijax.memory.allocator import PlannedProgram
-from minijax.vectorization.loop_splitting import split_loop
+from minijax.vectorization.loop_splitting import (
+    reorder_complaint,
+    reorder_loops,
+    split_loop,
+)
 from minijax.vectorization.row_schedules import (
     RowStore,
     Stream,
@@ -93,12 +97,11 @@ def tiled(kernel, loop, target):
 
     No number may go from one iteration to another: the loops change places.
     """
-    steps = [*walk_nest([loop])]
-    body = [*dict.fromkeys(step for step in steps if not is_loop(step))]
+    body = [step for step in walk_nest([loop]) if not is_loop(step)]
     stores = [step for step in body if isinstance(step, Store)]
-    if not all(isinstance(step, Node | Store) for step in body) or len(stores) != 1:
+    if len(stores) != 1 or stores[0].update or loop.folds:
         return None
-    if stores[0].update:
+    if reorder_complaint(loop, stores[0].place.axes):
         return None
     lanes = min(
         target.lanes(widest_dtype(loop)), target.registers
@@ -108,13 +111,21 @@ def tiled(kernel, loop, target):
         for across in axes:
             turned = [step for step in body if _is_turned(step, along, across)]
             if turned and lanes > 2:
-                tile = TransposeTile(across, body, turned)
-                nest = Loop(along, [tile], (), "vector", lanes)
-                for axis in reversed(stores[0].place.axes):
-                    if axis not in (along, across):
-                        nest = loop._replace(axis=axis, body=[nest])
-                return nest
+                last = along, across
+                order = [k for k in stores[0].place.axes if k not in last]
+                nest = reorder_loops(loop, (*order, *last))
+                return in_tiles(nest, last, turned, lanes)
     return None
+
+
+def in_tiles(loop, last, turned, lanes):
+    """Return a nest whose two innermost loops go through squares."""
+    along, across = last
+    if loop.axis not in last:
+        return loop._replace(body=[in_tiles(loop.body[0], last, turned, lanes)])
+    [inner] = loop.body
+    tile = TransposeTile(across, inner.body, turned)
+    return split_loop(loop._replace(body=[tile]), lanes, "vector")
 
 
 def _is_turned(step, along, across):
