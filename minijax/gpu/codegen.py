@@ -23,6 +23,7 @@ from minijax.gpu.cuda_source import (
 )
 from minijax.kernels.ir import AXIS_NAMES, FoldInit, Loop, Store, trip_count
 from minijax.kernels.loop_nests import Node, loop_nest
+from minijax.vectorization.loop_splitting import split_loop
 
 # Launches: which threads do which indices of a kernel, and how many there are.
 
@@ -150,8 +151,10 @@ def cooperative_nest(kernel, launch):
     steps = loop_nest(kernel, launch.outer)
     if launch.team == 1:
         return steps
-    shared = {"kind": "team", "count": launch.team}
-    return [x._replace(**shared) if isinstance(x, Loop) else x for x in steps]
+    return [
+        split_loop(step, launch.team, "team") if isinstance(step, Loop) else step
+        for step in steps
+    ]
 
 
 def render_teams(f):

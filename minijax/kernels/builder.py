@@ -34,9 +34,12 @@ from minijax.kernels.ir import (
     Parameter,
     Store,
     Update,
+    child_steps,
     compute_dtype,
+    is_scan,
     loop_kinds,
     scalar_ops,
+    stores_are_disjoint,
     union_of_levels,
 )
 from minijax.kernels.loop_nests import (
@@ -56,17 +59,65 @@ from minijax.kernels.loop_nests import (
 unroll_and_jam_rules: dict = Registry()
 
 
-def check_loop_annotations(walk, loop):
-    """Check that a loop is of one of the kinds, and has what goes with its kind."""
-    walk.require(loop.kind in loop_kinds, loop, "there is no loop of its kind")
-    counts = "{}" in loop_kinds[loop.kind]
+def loop_complaint(loop):
+    """Return why the indices of a loop may not be done as its kind says, or None.
+
+    It looks at the loop and its steps, and not at the loops around it.
+    """
+    wide, running = loop.lanes or loop.together, any(map(is_scan, loop.folds))
+    counts = "{}" in loop_kinds.get(loop.kind, "")
     fits = loop.count > 0 if counts else loop.count == 0
-    walk.require(fits, loop, "its kind and its count do not go together")
+    depends = bool((loop.parallel or loop.together or loop.strip) and loop.folds)
+    complaints = {
+        "there is no loop of its kind": loop.kind not in loop_kinds,
+        "its kind and its count do not go together": not fits,
+        "a fold is there twice": len({*loop.folds}) < len(loop.folds),
+        "its iterations depend on others": depends,
+        "a fold that runs along it has no lanes": loop.lanes > 0 and running,
+        "two lanes may meet": wide and may_meet(loop),
+        "its folds would begin anew in each strip": loop.strip
+        and any(getattr(step, "folds", ()) for step in loop.body),
+        "its strips are no loops": loop.strip and not all(_in_strips(loop)),
+        "not all steps can be done side by side": loop.together
+        and not all(map(has_jammed_loop, steps_inside(loop))),
+        "a mask is not enough for its steps": loop.kind == "masked"
+        and not is_maskable(loop),
+    }
+    return next((text for text, wrong in complaints.items() if wrong), None)
+
+
+def steps_inside(step):
+    """Yield the steps that a step holds, at any depth."""
+    for inner in child_steps(step):
+        yield inner
+        yield from steps_inside(inner)
+
+
+def may_meet(loop):
+    """Return whether two indices of a loop may store to one computed place."""
+    stores = [step for step in steps_inside(loop) if isinstance(step, Store)]
+    meet = [step for step in stores if step.update and not step.update.distinct]
+    own = [step for step in meet if step in loop.body]
+    return len(own) < len(meet) or not all(
+        stores_are_disjoint(step, loop.axis) for step in own
+    )
+
+
+def _in_strips(loop):
+    """Yield of each step of a loop whether it is done again for each strip."""
+    for step in loop.body:
+        along = getattr(step, "axis", None) == loop.axis
+        yield along and not getattr(step, "strip", 0)
+
+
+def check_loop_annotations(walk, loop):
+    """Check that the steps of a loop, and the loops around it, suit its kind."""
     wide = loop.kind == "team" and any(outer.lanes for outer in walk.loops)
     walk.require(not wide, loop, "a lane of a vector has no team")
     whole = not (loop.parallel and walk.loops)
     walk.require(whole, loop, "only an outermost loop is done by many")
-    walk.require(len({*loop.folds}) == len(loop.folds), loop, "a fold is there twice")
+    complaint = loop_complaint(loop)
+    walk.require(complaint is None, loop, complaint)
 
 
 def has_jammed_loop(step):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from minijax._registry import Registry
-from minijax.kernels.builder import check_loop_annotations, has_jammed_loop, is_maskable
+from minijax.kernels.builder import check_loop_annotations, has_jammed_loop
 from minijax.kernels.ir import (
     Affine,
     FoldCombine,
@@ -25,7 +25,6 @@ from minijax.kernels.ir import (
     node_names,
     right_hand_side,
     scalar_ops,
-    stores_are_disjoint,
     union_of_levels,
 )
 from minijax.kernels.loop_nests import Node
@@ -333,10 +332,6 @@ def _require_order(walk, store):
     walk.require(axes == sorted(axes), store, "its indices come in another order")
     shared = any(loop.parallel for loop in walk.loops)
     walk.require(not shared, store, "two threads may meet")
-    for loop in walk.loops:
-        inner = loop is walk.loops[-1] and stores_are_disjoint(store, loop.axis)
-        wide = loop.lanes or loop.together
-        walk.require(inner or not wide, store, "two lanes may meet")
 
 
 def _visit_start(walk, start):
@@ -365,29 +360,16 @@ def _visit_loop(walk, loop):
     size, wide = walk.kernel.sizes[loop.axis], [o for o in walk.loops if o.lanes]
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
-    depends = (loop.parallel or loop.together) and loop.folds
-    walk.require(not depends, loop, "its iterations depend on others")
-    depends = loop.lanes and any(map(is_scan, loop.folds))
-    walk.require(not depends, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}
     own = {*loop.folds} - carried
     walk.entered -= own
-    _check_strip(walk, loop)
     whole = all(outer.axis != loop.axis for outer in walk.loops)  # of no strip
-    fits = whole and size < 2**31 and is_maskable(loop)
-    fits = fits or loop.kind != "masked"
+    fits = loop.kind != "masked" or (whole and size < 2**31)
     walk.require(fits, loop, "a mask is not enough for its steps")
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")
     walk.known |= {fold for fold in own if not is_scan(fold)}
-
-
-def _check_strip(walk, loop):
-    """Check that a strip is done by loops along its axis, and by nothing else."""
-    inner = all(getattr(step, "axis", None) == loop.axis for step in loop.body)
-    plain = inner and not (loop.lanes or loop.together or loop.folds)
-    walk.require(not loop.strip or plain, loop, "its strips are no loops")
 
 
 # From types of steps to functions of a `NestCheckState` and a step.

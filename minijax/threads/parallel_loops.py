@@ -27,6 +27,7 @@ from minijax.matmul.packing import emit_int_op
 from minijax.memory.buffer_assignment import align_up
 from minijax.threads.pool import parallel_for_address
 from minijax.threads.split_reductions import MAX_PARTIAL_BYTES, two_stage_fold
+from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.row_schedules import Stream, is_strip_minable
 
 # Kernels as functions that do some iterations of their outermost loop.
@@ -40,7 +41,7 @@ def parallel_nest(kernel, target):
     if isinstance(last, Loop) and last.strip and isinstance(last.body[0], Stream):
         piece = kernel.sizes[last.axis] // PIECES
         unit = grain_unit(last.body[0])
-        last = last._replace(count=min(last.count, -(-piece // unit) * unit))
+        last = split_loop(last.body, min(last.count, -(-piece // unit) * unit), "strip")
     return [*before, last]
 
 

@@ -28,7 +28,9 @@ from minijax.llvm.vectors import (
     emit_scratch_load,
     emit_scratch_store,
     fold_init_values,
+    split_extent,
 )
+from minijax.vectorization.loop_splitting import split_loop
 from minijax.vectorization.vector_functions import (
     is_function_call,
     is_loop,
@@ -516,7 +518,7 @@ def in_strips(kernel, loop, target):
         for last in (0, -1):
             sweeps = two_sweeps(kernel, loop, target, last)
             if sweeps:
-                return loop._replace(body=sweeps, kind="strip", count=STRIP_LENGTH)
+                return split_loop(sweeps, STRIP_LENGTH, "strip")
     return loop._replace(body=strip_mine(kernel, loop.body, target))
 
 
@@ -639,7 +641,7 @@ def streamed(kernel, loop, target, beside=1):
     stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
     strip = strip_width(dtype, target, beside)
     if size > strip and count > MIN_STREAMED_ROWS and is_strip_minable(stream):
-        return Loop(loop.axis, [stream], (), "strip", strip)
+        return split_loop([stream], strip, "strip")
     return stream if size * dtype.itemsize <= target.caches[0] else None
 
 
@@ -691,14 +693,13 @@ def emit_stream(f, stream):
 
 def emit_pieces(f, first, count, length, write):
     """Write a loop over pieces of so many rows, and the piece that is left."""
+    for start, size, number in split_extent(count, length):
 
-    def iteration(index, _):
-        write(f.sum(first, index), length)
-        return []
+        def iteration(index, _, size=size):
+            write(f.sum(first, index), size)
+            return []
 
-    f.counted_loop(0, length, count // length, [], iteration)
-    if count % length:
-        write(f.sum(first, count - count % length), count % length)
+        f.counted_loop(start, length, number, [], iteration)
 
 
 def emit_stream_block(f, stream, first, count):

@@ -24,8 +24,13 @@ from minijax.llvm.targets import (
     kernel_function,
     scheduler,
 )
-from minijax.llvm.vectors import emit_widen
+from minijax.llvm.vectors import emit_widen, split_extent
 from minijax.memory.allocator import PlannedProgram
+from minijax.vectorization.loop_splitting import (
+    reorder_complaint,
+    reorder_loops,
+    split_loop,
+)
 from minijax.vectorization.row_schedules import (
     RowStore,
     Stream,
@@ -92,12 +97,11 @@ def tiled(kernel, loop, target):
 
     No number may go from one iteration to another: the loops change places.
     """
-    steps = [*walk_nest([loop])]
-    body = [*dict.fromkeys(step for step in steps if not is_loop(step))]
+    body = [step for step in walk_nest([loop]) if not is_loop(step)]
     stores = [step for step in body if isinstance(step, Store)]
-    if not all(isinstance(step, Node | Store) for step in body) or len(stores) != 1:
+    if len(stores) != 1 or stores[0].update or loop.folds:
         return None
-    if stores[0].update:
+    if reorder_complaint(loop, stores[0].place.axes):
         return None
     lanes = min(
         target.lanes(widest_dtype(loop)), target.registers
@@ -107,13 +111,21 @@ def tiled(kernel, loop, target):
         for across in axes:
             turned = [step for step in body if _is_turned(step, along, across)]
             if turned and lanes > 2:
-                tile = TransposeTile(across, body, turned)
-                nest = Loop(along, [tile], (), "vector", lanes)
-                for axis in reversed(stores[0].place.axes):
-                    if axis not in (along, across):
-                        nest = loop._replace(axis=axis, body=[nest])
-                return nest
+                last = along, across
+                order = [k for k in stores[0].place.axes if k not in last]
+                nest = reorder_loops(loop, (*order, *last))
+                return in_tiles(nest, last, turned, lanes)
     return None
+
+
+def in_tiles(loop, last, turned, lanes):
+    """Return a nest whose two innermost loops go through squares."""
+    along, across = last
+    if loop.axis not in last:
+        return loop._replace(body=[in_tiles(loop.body[0], last, turned, lanes)])
+    [inner] = loop.body
+    tile = TransposeTile(across, inner.body, turned)
+    return split_loop(loop._replace(body=[tile]), lanes, "vector")
 
 
 def _is_turned(step, along, across):
@@ -129,23 +141,23 @@ def _is_turned(step, along, across):
 def emit_transpose_tiles(f, tile):
     """Write the tiles of a `TransposeTile`; the last may not be full."""
     size, lanes = f.kernel.sizes[tile.axis], f.lanes
-    body = [step for step in tile.body if step not in tile.turned]
+    plain = [step for step in tile.body if step not in tile.turned]
 
-    def write(index, live):
+    def write(index, _, live):
         squares = [emit_square(f, tile.axis, index, x, live) for x in tile.turned]
 
         def iteration(number, _):
             f.indices[tile.axis] = f.sum(index, number)
             for node, square in zip(tile.turned, squares):
                 f.names[node] = emit_line(f, node, square, number)
-            emit_steps(f, body)
+            emit_steps(f, plain)
             return []
 
         return f.counted_loop(0, 1, live, [], iteration)
 
-    f.counted_loop(0, lanes, size // lanes, [], lambda index, _: write(index, lanes))
-    if size % lanes:
-        write(size - size % lanes, size % lanes)
+    for start, live, number in split_extent(size, lanes):
+        body = functools.partial(write, live=live)
+        f.counted_loop(start, lanes, number, [], body)
 
 
 def emit_square(f, axis, index, node, live):
@@ -239,7 +251,7 @@ def blocked_rows(kernel, loop, target):
     """Return a loop done side by side where its turns, or inner loops', share loads."""
     count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
-        return loop._replace(kind="together", count=count)
+        return split_loop(loop, count, "together")
     return loop._replace(body=register_block(kernel, loop.body, target))
 
 

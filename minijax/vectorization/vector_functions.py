@@ -5,14 +5,7 @@
 
 from minijax.elementary_functions import real_functions as elementary
 from minijax.elementary_functions.scalar_functions import ScalarFunction, slow_paths
-from minijax.kernels.ir import (
-    FoldCombine,
-    Loop,
-    Store,
-    is_scan,
-    scalar_ops,
-    stores_are_disjoint,
-)
+from minijax.kernels.ir import FoldCombine, Loop, Store, is_scan, scalar_ops
 from minijax.kernels.loop_nests import Node, backward_slice
 from minijax.llvm.instructions import (
     NOINLINE,
@@ -151,7 +144,7 @@ def _rare_texts(function, lanes, label):
     return found | {label: _one_by_one(function, lanes, label)} if lanes else found
 
 
-# Loops that may have lanes: which ones, how many, and what memory costs them.
+# Loops that may have lanes: how many, and what memory costs them.
 
 
 def store_cost(step, axis, lanes):
@@ -188,18 +181,6 @@ def walk_nest(steps):
         yield step
         if is_loop(step):
             yield from walk_nest(step.body)
-
-
-def is_vectorizable(loop):
-    """Return whether the iterations of a loop may be done at once.
-
-    No fold may run along it, and no two lanes may meet in a place that is computed.
-    """
-    inner = [step for step in loop.body if isinstance(step, Store)]
-    stores = [step for step in walk_nest(loop.body) if isinstance(step, Store)]
-    meet = [step for step in stores if step.update and not step.update.distinct]
-    own = all(step in inner and stores_are_disjoint(step, loop.axis) for step in meet)
-    return own and not any(map(is_scan, loop.folds))
 
 
 def leaps(step, axis):

@@ -8,9 +8,9 @@ import math
 from minijax.elementary_functions import real_functions as elementary
 from minijax.kernels.ir import Loop, Store
 from minijax.kernels.loop_nests import Node
+from minijax.vectorization.loop_splitting import split_complaint, split_loop
 from minijax.vectorization.vector_functions import (
     is_fold_combine,
-    is_vectorizable,
     load_cost,
     store_cost,
     vector_lanes,
@@ -71,6 +71,6 @@ def best_vectorization(kernel, loop, target):
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
     wide += len(loop.folds) * LEVEL * math.log2(lanes)
-    if size > 1 and wide < inside and is_vectorizable(loop):
-        return wide, loop._replace(kind="vector", count=lanes)
+    if size > 1 and wide < inside and not split_complaint(loop, lanes, "vector"):
+        return wide, split_loop(loop, lanes, "vector")
     return inside, loop._replace(body=[step for _, step in pairs])
