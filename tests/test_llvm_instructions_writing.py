@@ -1,6 +1,8 @@
 """The text of LLVM: numbers, instructions, loops, and the narrow floats."""
 
 import ctypes
+import re
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -32,6 +34,17 @@ from tests.test_kernels_ir_scalar_ops import kernel_of
 )
 def test_numbers(value, text):
     assert llvm_constant(value) == text
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_floats_are_exact_and_have_no_more_digits_than_they_need(dtype):
+    unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    bits = np.random.default_rng(0).integers(0, 2 ** (8 * unsigned.itemsize), 300, "u8")
+    values = [*bits.astype(unsigned).view(dtype), np.finfo(dtype).smallest_subnormal]
+    for value in filter(np.isfinite, values):
+        text = llvm_constant(value)
+        assert Decimal(text) == Decimal(float(value))
+        assert re.fullmatch(r"-?\d\.(\d*[1-9]|0)e[+-]\d+", text)
 
 
 def library_of_constants(values):

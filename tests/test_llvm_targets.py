@@ -11,6 +11,7 @@ from minijax import jit
 from minijax.arrays.dtypes import config
 from minijax.jitting.compilation import backends
 from minijax.kernels.ir import scalar_ops
+from minijax.llvm import targets
 from minijax.llvm.targets import (
     TARGETS,
     TargetLibrary,
@@ -146,6 +147,13 @@ def test_library(kind):
     assert x[0] == 3
     assert "ret" in library.assembly
     assert library.target.key in library.recipe(None)
+
+
+def test_code_of_another_level_is_not_taken_from_the_disk(monkeypatch):
+    library = TargetLibrary(ADD, host_target())
+    recipe = library.recipe(None)
+    monkeypatch.setattr(targets, "_CODEGEN_LEVEL", 2)
+    assert library.recipe(None) != recipe
 
 
 # The second half of a vector is stored before the first, which is computed later.

@@ -137,12 +137,15 @@ def parse_module(binding, text, machine):
     return module
 
 
-def target_machine(binding, triple, cpu="", features=""):
-    """Return LLVM's description of a processor; the words are those of a `Target`."""
+def target_machine(binding, triple, cpu="", features="", level=2):
+    """Return LLVM's description of a processor; the words are those of a `Target`.
+
+    The level says how hard the code generator tries: 0 not at all, 3 most.
+    """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=features, opt=2
+        cpu=cpu, features=features, opt=level
     )
 
 

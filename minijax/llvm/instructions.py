@@ -62,9 +62,7 @@ def llvm_constant(value):
     if not np.isfinite(value):
         [bits] = struct.unpack("<Q", struct.pack("<d", value))
         return f"0x{bits:016X}"
-    digits, _, exponent = f"{float(value):.766e}".partition("e")
-    digits = digits.rstrip("0")
-    return f"{digits}{'0' * digits.endswith('.')}e{int(exponent):+}"
+    return np.format_float_scientific(value, 766, unique=False, trim="0", exp_digits=1)
 
 
 def vector_type(kind, lanes):

@@ -202,7 +202,7 @@ def _line(folder, name):
 
 def optimize_module(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
-    machine = target_machine(binding, *target[:3])
+    machine = target_machine(binding, *target[:3], _CODEGEN_LEVEL)
     module = parse_module(binding, text, machine)
     run_passes(binding, module, machine, _PASSES)
     if not is_valid(module):
@@ -218,6 +218,10 @@ def is_valid(module):
     except RuntimeError:
         return False
 
+
+# At LLVM's default level, 2, instructions are put in order once more after they have
+# registers. Processors that run them out of order gain nothing from it.
+_CODEGEN_LEVEL = 1
 
 # What is run on a module, as the two pass managers of llvmlite call it.
 _PASSES = [
@@ -268,7 +272,7 @@ class TargetLibrary(Library):
 
     def recipe(self, binding):
         """Return what the code depends on beside the text: the target, the passes."""
-        return f"{self.target.key} {_PASSES}"
+        return f"{self.target.key} {_PASSES} code {_CODEGEN_LEVEL}"
 
     def function(self, name, arity):
         """Return a function of the library that takes so many addresses."""
