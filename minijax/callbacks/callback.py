@@ -212,6 +212,32 @@ def write_call(emitter, eqn, operands, results):
 python_rules[pure_callback_p] = write_call
 
 
+io_callback_p = Primitive("io_callback")
+io_callback_p.multiple_results = True
+effect_rules[io_callback_p] = lambda eqn: True
+impl_rules[io_callback_p] = call_back
+shape_rules[io_callback_p] = as_promised
+python_rules[io_callback_p] = write_call
+
+
+def _vmap_io_callback(axis, args, dims, **params):
+    if params["ordered"]:
+        raise ValueError(
+            "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
+            "and its examples have no order among themselves."
+        )
+    return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
+
+
+vmap_rules[io_callback_p] = _vmap_io_callback
+jvp_rules[io_callback_p] = raising_rule(
+    "IO callbacks do not support JVP: what a function does has no derivative."
+)
+transpose_rules[io_callback_p] = raising_rule(
+    "IO callbacks do not support transpose: what was done cannot be run backwards."
+)
+
+
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
@@ -262,32 +288,6 @@ jvp_rules[pure_callback_p] = raising_rule(
 transpose_rules[pure_callback_p] = raising_rule(
     "Pure callbacks do not support transpose: a Python function cannot be run "
     "backwards. Give the function that calls it a derivative of its own (custom_vjp)."
-)
-
-
-io_callback_p = Primitive("io_callback")
-io_callback_p.multiple_results = True
-effect_rules[io_callback_p] = lambda eqn: True
-impl_rules[io_callback_p] = call_back
-shape_rules[io_callback_p] = as_promised
-python_rules[io_callback_p] = write_call
-
-
-def _vmap_io_callback(axis, args, dims, **params):
-    if params["ordered"]:
-        raise ValueError(
-            "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
-            "and its examples have no order among themselves."
-        )
-    return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
-
-
-vmap_rules[io_callback_p] = _vmap_io_callback
-jvp_rules[io_callback_p] = raising_rule(
-    "IO callbacks do not support JVP: what a function does has no derivative."
-)
-transpose_rules[io_callback_p] = raising_rule(
-    "IO callbacks do not support transpose: what was done cannot be run backwards."
 )
 
 

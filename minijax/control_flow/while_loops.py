@@ -67,6 +67,19 @@ while_p.multiple_results = True
 higher_order_primitives.add(while_p)
 
 
+def repeat_while(test, step, cond_consts, body_consts, carry):
+    """Run the executables of a condition and of a body; return the last carry."""
+    while (going := test(*cond_consts, *carry)[0]).any():
+        stepped = step(*body_consts, *carry)
+        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
+    return carry
+
+
+def _unless_done(going, old, new):
+    """Return `new`, but `old` for those examples of a batch whose loop has ended."""
+    return select_by_index(going, old, new) if going.ndim else new
+
+
 def split_while_args(values, cond_nconsts, body_nconsts):
     """Return constants of the condition, constants of the body, and the carry."""
     end = cond_nconsts + body_nconsts
@@ -92,19 +105,6 @@ def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
         convert_weak_type(as_array_operand(x), aval)
         for x, aval in zip(carry, body_jaxpr.out_avals)
     ]
-
-
-def repeat_while(test, step, cond_consts, body_consts, carry):
-    """Run the executables of a condition and of a body; return the last carry."""
-    while (going := test(*cond_consts, *carry)[0]).any():
-        stepped = step(*body_consts, *carry)
-        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
-    return carry
-
-
-def _unless_done(going, old, new):
-    """Return `new`, but `old` for those examples of a batch whose loop has ended."""
-    return select_by_index(going, old, new) if going.ndim else new
 
 
 shape_rules[while_p] = while_shape_rule
@@ -146,6 +146,40 @@ def _check_answer(test):
         "while_loop: cond_fun must return a boolean scalar, but got output type(s) "
         f"{returned}. Compare, or take jnp.all or jnp.any."
     )
+
+
+def _bind_while(test, body, carry):
+    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
+    condition, fixed = _fixed_carry(test, body)
+    kept, constants = partition_list(fixed, carry)
+    own, moving, _ = _places(test, fixed)
+    condition = closed_jaxpr_with_io(condition, own + moving)
+    own, moving, still = _places(body, fixed)
+    results, _ = partition_list(fixed, range(len(carry)))
+    outs = while_p.bind(
+        *[*test.captured, *constants, *body.captured, *kept],
+        cond_nconsts=len(test.captured),
+        cond_jaxpr=condition,
+        body_nconsts=len(constants) + len(body.captured),
+        body_jaxpr=closed_jaxpr_with_io(body.closed, still + own + moving, results),
+    )
+    return merge_lists(fixed, outs, map(as_array_operand, constants))
+
+
+def _fixed_carry(test, body):
+    """Return the condition, and for each part of the carry whether it is a constant."""
+    program, asked = dce_closed_jaxpr(test.closed, (True,))
+    first = len(body.captured)
+    same = [place == first + i for i, place in enumerate(forwarded_inputs(body.closed))]
+    fixed = [a and not b for a, b in zip(same, asked[len(test.captured) :])]
+    return (program if any(fixed) else test.closed), fixed
+
+
+def _places(program, fixed):
+    """Return where a program has what it captured, the moving and the fixed carry."""
+    first = len(program.captured)
+    moving, still = partition_list(fixed, range(first, first + len(fixed)))
+    return [*range(first)], [*moving], [*still]
 
 
 def _reading_only(test):
@@ -208,40 +242,6 @@ def _in_python(cond_fun, body_fun, carry):
     while cond_fun(carry):
         carry = tree_map(as_array_operand, body_fun(carry))
     return carry
-
-
-def _bind_while(test, body, carry):
-    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
-    condition, fixed = _fixed_carry(test, body)
-    kept, constants = partition_list(fixed, carry)
-    own, moving, _ = _places(test, fixed)
-    condition = closed_jaxpr_with_io(condition, own + moving)
-    own, moving, still = _places(body, fixed)
-    results, _ = partition_list(fixed, range(len(carry)))
-    outs = while_p.bind(
-        *[*test.captured, *constants, *body.captured, *kept],
-        cond_nconsts=len(test.captured),
-        cond_jaxpr=condition,
-        body_nconsts=len(constants) + len(body.captured),
-        body_jaxpr=closed_jaxpr_with_io(body.closed, still + own + moving, results),
-    )
-    return merge_lists(fixed, outs, map(as_array_operand, constants))
-
-
-def _fixed_carry(test, body):
-    """Return the condition, and for each part of the carry whether it is a constant."""
-    program, asked = dce_closed_jaxpr(test.closed, (True,))
-    first = len(body.captured)
-    same = [place == first + i for i, place in enumerate(forwarded_inputs(body.closed))]
-    fixed = [a and not b for a, b in zip(same, asked[len(test.captured) :])]
-    return (program if any(fixed) else test.closed), fixed
-
-
-def _places(program, fixed):
-    """Return where a program has what it captured, the moving and the fixed carry."""
-    first = len(program.captured)
-    moving, still = partition_list(fixed, range(first, first + len(fixed)))
-    return [*range(first)], [*moving], [*still]
 
 
 # The least fixed point of flags that turn one another on.

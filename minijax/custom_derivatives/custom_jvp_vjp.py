@@ -57,35 +57,9 @@ from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
-# Values whose derivative is taken to be zero (stop-gradient).
-
-stop_gradient_p = Primitive("stop_gradient")
-def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
-jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
-vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind_all(*args),
-    list(dims),
-)
-transpose_rules.reasons[stop_gradient_p] = (
-    "It has no tangent, so no cotangent ever arrives at it."
-)
-
-
-def stop_gradient(x: Any) -> Any:
-    """Return the arrays of a tree as they are, without the way they were made.
-
-    What is computed with them has no derivative with respect to what they were
-    computed from.
-
-    Args:
-      x: a tree of arrays and numbers.
-
-    Raises:
-      TypeError: for a leaf that is neither.
-
-    Reference: ``jax.lax.stop_gradient``.
-    """
-    return tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
+# Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
+# call: to run such an equation is to run that program.
+callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
 
 
 # Calls of functions with custom derivatives: primitives with functions inside.
@@ -135,11 +109,6 @@ def _impl(*args, call_jaxpr, **params):
 
 def _shape(*avals, call_jaxpr, **params):
     return call_jaxpr.out_avals
-
-
-# Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
-# call: to run such an equation is to run that program.
-callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
 
 
 def def_call_primitive(name):
@@ -287,6 +256,37 @@ class custom_jvp(CustomRuleFunction):
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
         return function.out_tree.unflatten(outs)
+
+
+# Values whose derivative is taken to be zero (stop-gradient).
+
+stop_gradient_p = Primitive("stop_gradient")
+def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
+jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
+vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
+    stop_gradient_p.bind_all(*args),
+    list(dims),
+)
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the arrays of a tree as they are, without the way they were made.
+
+    What is computed with them has no derivative with respect to what they were
+    computed from.
+
+    Args:
+      x: a tree of arrays and numbers.
+
+    Raises:
+      TypeError: for a leaf that is neither.
+
+    Reference: ``jax.lax.stop_gradient``.
+    """
+    return tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
 
 
 # Primitives whose calls have no rules of their own: nothing is lost with the call.

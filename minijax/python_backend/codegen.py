@@ -60,7 +60,7 @@ def write_equation(emitter, eqn):
     emitter.on_behalf_of(eqn.source)
     operands = [emitter.read(atom) for atom in eqn.invars]
     results = [emitter.define(var) for var in eqn.outvars]
-    rules = {} if is_evaluated(eqn) else python_rules
+    rules = {} if is_evaluated(eqn) else python_rules  # narrow integers: no rule
     rules.get(eqn.primitive, write_evaluation)(emitter, eqn, operands, results)
 
 

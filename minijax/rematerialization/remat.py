@@ -69,6 +69,16 @@ shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 # Rules of primitives that call a program: each is a call of a transformed program.
 
 
+def batch_call_rule(primitive):
+    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(axis, args, dims, jaxpr, **params):
+        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
+
+    return rule
+
+
 def jvp_call_rule(primitive, per_operand=jvp_operand_flags):
     """Return the jvp rule of a primitive that calls its parameter `jaxpr`.
 
@@ -86,16 +96,6 @@ def jvp_call_rule(primitive, per_operand=jvp_operand_flags):
         params = per_operand(params, lambda x: [*x, *select_where(moving, x)])
         outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
-
-    return rule
-
-
-def batch_call_rule(primitive):
-    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(axis, args, dims, jaxpr, **params):
-        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 

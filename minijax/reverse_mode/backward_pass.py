@@ -80,7 +80,7 @@ class UndefinedPrimal:
             self.ct = add_or_none(self.ct, weak_type_converter.value(ct, self))
 
     def __repr__(self):
-        return f"Linear({self.aval})"
+        return f"Place({self.aval})"
 
 
 def deftranspose(primitive, *parts, bilinear=False):
@@ -143,9 +143,6 @@ def unstretch(ct, x, shape, broadcast_dimensions):
 deftranspose(lax.broadcast_in_dim_p, unstretch)
 
 
-deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
-
-
 def unbroadcast(ct, operand):
     """Sum a cotangent over the axes along which its operand was stretched.
 
@@ -164,6 +161,7 @@ def unbroadcast(ct, operand):
 
 # Transpose rules: how each linear primitive hands a cotangent back to its operands.
 
+deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
 deftranspose_elementwise(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
 deftranspose_elementwise(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
 deftranspose_elementwise(lax.sub_p, lambda ct, x, y: ct, lambda ct, x, y: lax.neg(ct))
@@ -332,6 +330,18 @@ def transpose_eqn(eqn, cotangents, operands):
     return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
 
 
+def add_cotangents(operands, cotangents):
+    """Add cotangents to those operands that are places."""
+    for x, ct in zip(operands, cotangents, strict=True):
+        if is_linear_place(x):
+            x.add(ct)
+
+
+def is_linear_place(x):
+    """Return whether `x` is a `UndefinedPrimal`."""
+    return isinstance(x, UndefinedPrimal)
+
+
 def backward_pass(jaxpr, consts, operands, cotangents):
     """Transpose a jaxpr: send cotangents from its results to its linear inputs.
 
@@ -356,18 +366,6 @@ def backward_pass(jaxpr, consts, operands, cotangents):
             cts = [place.ct for place in places]
             add_cotangents(xs, transpose_eqn(eqn, cts, xs))
     return [x.ct if is_linear_place(x) else None for x in inputs]
-
-
-def add_cotangents(operands, cotangents):
-    """Add cotangents to those operands that are places."""
-    for x, ct in zip(operands, cotangents, strict=True):
-        if is_linear_place(x):
-            x.add(ct)
-
-
-def is_linear_place(x):
-    """Return whether `x` is a `UndefinedPrimal`."""
-    return isinstance(x, UndefinedPrimal)
 
 
 def vjp_flat_fun(f, primals, num_outs=None):

@@ -54,6 +54,17 @@ scan_p = Primitive("scan")
 scan_p.multiple_results = True
 
 
+def run_steps(step, consts, carry, xs, num_ys, order):
+    """Run a step for each row, in this order; return the carry and the rows of ys."""
+    ys = [[None] * len(order) for _ in range(num_ys)]
+    for i in order:
+        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
+        carry, rows = split_list_by_sizes(outs, len(carry))
+        for y, row in zip(ys, rows):
+            y[i] = row
+    return carry, ys
+
+
 def unstacked_aval(aval):
     """Return the abstract value of one row of an array."""
     return aval.update(shape=aval.shape[1:])
@@ -76,17 +87,6 @@ def _shape(*avals, jaxpr, length, num_consts, num_carry, **params):
 
 
 shape_rules[scan_p] = _shape
-
-
-def run_steps(step, consts, carry, xs, num_ys, order):
-    """Run a step for each row, in this order; return the carry and the rows of ys."""
-    ys = [[None] * len(order) for _ in range(num_ys)]
-    for i in order:
-        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
-        carry, rows = split_list_by_sizes(outs, len(carry))
-        for y, row in zip(ys, rows):
-            y[i] = row
-    return carry, ys
 
 
 def scan_impl(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
@@ -207,6 +207,32 @@ partial_eval_rules[scan_p] = lambda trace, _, args, in_unknown, params: (
 )
 
 
+def _rows_of_batches(x, dim):
+    """Return one of the xs, with its mapped axis behind that of the steps."""
+    return x if dim is None else move_one_axis(x, dim, 1)
+
+
+def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
+    given = tuple([dim is not None for dim in dims])
+    step, mapped, outs = batch_scan_body(jaxpr, axis, given, num_consts, num_carry)
+
+    fixed, rows = split_list_by_sizes(
+        list(zip(args, dims, mapped)), num_consts + num_carry
+    )
+    batches = [
+        batch_dim_to_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed
+    ]
+    consts, carry = split_list_by_sizes(batches, num_consts)
+    xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
+
+    carry, ys = bind_scan(step, consts, carry, xs, **how)
+    places = [0] * len(carry) + [1] * len(ys)
+    return carry + ys, [place if out else None for place, out in zip(places, outs)]
+
+
+vmap_rules[scan_p] = _vmap
+
+
 # A scan backwards: the last step first, and cotangents as its carry.
 
 
@@ -309,29 +335,3 @@ def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
 
 
 transpose_rules[scan_p] = _transpose
-
-
-def _rows_of_batches(x, dim):
-    """Return one of the xs, with its mapped axis behind that of the steps."""
-    return x if dim is None else move_one_axis(x, dim, 1)
-
-
-def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
-    given = tuple([dim is not None for dim in dims])
-    step, mapped, outs = batch_scan_body(jaxpr, axis, given, num_consts, num_carry)
-
-    fixed, rows = split_list_by_sizes(
-        list(zip(args, dims, mapped)), num_consts + num_carry
-    )
-    batches = [
-        batch_dim_to_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed
-    ]
-    consts, carry = split_list_by_sizes(batches, num_consts)
-    xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
-
-    carry, ys = bind_scan(step, consts, carry, xs, **how)
-    places = [0] * len(carry) + [1] * len(ys)
-    return carry + ys, [place if out else None for place, out in zip(places, outs)]
-
-
-vmap_rules[scan_p] = _vmap
