@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (f155847b).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3e970572).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -287,7 +287,8 @@ def broadcast_in_dim(
     places = canonicalize_int_tuple(broadcast_dimensions)
     order = sorted(range(len(places)), key=places.__getitem__)
     if order != [*range(len(places))] and len(places) == typeof(operand).ndim:
-        operand, places = operand.transpose(order), tuple(sorted(places))
+        moved: Any = operand
+        operand, places = moved.transpose(order), tuple(sorted(places))
     return broadcast_in_dim_p.bind(
         operand,
         shape=canonicalize_int_tuple(shape, "Shapes"),
