@@ -257,7 +257,7 @@ def check_leaked_tracers(primitive, args):
                 f"Encountered an unexpected tracer: '{primitive}' was applied to "
                 f"{arg!r}. A transformed function had a side effect, by which this "
                 "stand-in has left it. Return it from that function instead of storing "
-                "it in a global variable, an attribute, a list or a closure."
+                "it in global state: a variable, an attribute, a list or a closure."
             )
 
 

@@ -120,6 +120,11 @@ def test_shardings():
     assert sharding.addressable_devices_indices_map((2, 3)) == whole
     assert sharding.is_equivalent_to(SingleDeviceSharding(SECOND), 2)
     assert not sharding.is_equivalent_to(SingleDeviceSharding(FIRST), 2)
+    mesh = minijax.sharding.Mesh([SECOND], "x")
+    alone = minijax.NamedSharding(mesh, minijax.P("x"))
+    with minijax.set_mesh(mesh):
+        part = minijax.make_array_from_process_local_data(minijax.P("x"), np.ones(2))
+    assert part.sharding == alone
     with pytest.raises(ValueError, match=r"minijax.devices\(\), not 'cpu'"):
         SingleDeviceSharding("cpu")
     with pytest.raises(ValueError, match="memory addressable by device cpu.*kind: foo"):

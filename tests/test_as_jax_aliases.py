@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minijax
@@ -191,6 +192,14 @@ def test_trace_state_is_clean_outside_of_transformations_only(as_jax):
 
     as_jax.jit(f)(1.0), as_jax.vmap(f)(as_jax.numpy.ones(2)), as_jax.grad(f)(1.0)
     assert seen == [False] * 3 and trace_state_clean()
+
+
+def test_complex_dtypes_of_integers_are_those_of_jax(as_jax):
+    from jax._src.dtypes import to_complex_dtype
+
+    narrow = [to_complex_dtype(name) for name in ("int8", "int32", "float16")]
+    assert narrow == [np.complex64] * 3
+    assert to_complex_dtype("int64") == to_complex_dtype("float64") == np.complex128
 
 
 def test_the_registry_knows_node_classes(as_jax):

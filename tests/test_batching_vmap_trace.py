@@ -449,18 +449,20 @@ ERRORS = [
     (ValueError, "at least 1, but is only 0", lambda: vmap(identity)(1.0)),
     (
         ValueError,
-        r"size 3: axis 0 of first\['a'\] of type float32\[3\]\n"
-        r"  \* size 2: axis 0 of second of type float32\[2,3\]",
+        r"\* one axis had size 3: axis 0 of argument first\['a'\] of type "
+        r"float32\[3\];\n  \* one axis had size 2: axis 0 of argument second of type "
+        r"float32\[2,3\]\n",
         lambda: vmap(two)({"a": X}, M),
     ),
     (
         ValueError,
-        r"size 4: the axis_size argument\n  \* size 3: axis 0 of x",
+        r"\* the `axis_size` argument was 4;\n  \* one axis had size 3: axis 0 of "
+        r"argument x of",
         lambda: vmap(identity, axis_size=4)(X),
     ),
     (
         ValueError,
-        r"size 2: axis 0 of x\[0\].*, axis 0 of x\[1\].*, and 1 more",
+        r"most axes \(3 of them\) had size 2, e.g. axis 0 of argument x\[0\] of",
         lambda: vmap(identity)([M, M, M, X]),
     ),
     (

@@ -61,7 +61,7 @@ def test_options_can_come_first():
     with pytest.raises(TypeError, match="must be callable"):
         debug.callback()("no function", X)
     for function in (debug.callback, debug.print):
-        with pytest.raises(TypeError, match="no first one"):
+        with pytest.raises(TypeError, match="in the two-call form"):
             function(x=X)
 
 

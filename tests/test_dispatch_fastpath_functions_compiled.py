@@ -58,7 +58,7 @@ def test_arguments_that_are_not_needed(keep):
     same(answered(f, X[:2], X, 3, [X]), X * 2)
     same(answered(f, X[:2] + 1, X + 1, 1, [X]), X * 2 + 2)
     for wrong in ((X, X, 1, [X]), (X[:2], X, 1.0, [X]), (X[:2], X, 1, [X[:2]])):
-        with pytest.raises(TypeError, match="was compiled for"):
+        with pytest.raises(TypeError, match="was compiled. The mismatches"):
             f(*wrong)
     with pytest.raises(TypeError, match="structure"):
         f(X[:2], X, 1, X)
@@ -70,7 +70,7 @@ def test_programs_without_inputs_or_results():
     g = jit(lambda x: None, backend="cpu").lower(X).compile()
     for _ in range(6):
         assert g(X) is None
-    with pytest.raises(TypeError, match="was compiled for"):
+    with pytest.raises(TypeError, match="was compiled. The mismatches"):
         f(1.5)
 
 
@@ -101,7 +101,7 @@ def test_donation():
 def test_tracers_are_refused():
     f = compiled(lambda x: x * 2, X)
     for transform in (jit, lambda g: grad(lambda x: g(x).sum())):
-        with pytest.raises(TypeError, match="cannot be transformed"):
+        with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
             transform(f)(X)
     seen = []
     core.bind_listeners.append(lambda *rest: seen.append(rest))

@@ -29,16 +29,18 @@ W = {"w": V}
 ROWS = {
     "dtype": (
         lambda f: f({"w": V.astype(np.int32)}, V),
-        "the dtype of its argument params['w'] changed from float32[3] to int32[3]",
+        "of different input types: the dtype of its argument params['w'] changed from "
+        "float32[3] to int32[3]",
     ),
     "shape": (
         lambda f: f(W, np.ones((2, 3), np.float32)),
-        "the shape of its argument x changed from float32[3] to float32[2,3]",
+        "of different input types: the shape of its argument x changed from float32[3] "
+        "to float32[2,3]",
     ),
     "shape and dtype": (
         lambda f: f(W, 2),
-        "the shape and dtype and weak type of its argument x changed from float32[3] "
-        "to weak int32[]",
+        "of different input types: the shape and dtype and weak type of its argument x "
+        "changed from float32[3] to weak int32[]",
     ),
     "structure": (
         lambda f: f({"w": V, "b": V}, V),
@@ -65,7 +67,10 @@ def in_x64(f):
         f(W, V)
 
 
-ROWS["switch"] = (in_x64, "the switch jax_enable_x64 changed from False to True")
+ROWS["switch"] = (
+    in_x64,
+    "the tracing context: the switch jax_enable_x64 changed from False to True",
+)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -92,8 +97,8 @@ def test_weak_type(reasons):
     f = minijax.jit(lambda x: x * 2)
     f(1.0), f(np.float32(1.0)), f(1.0)
     assert reasons()[1:] == [
-        "<lambda> is traced again because the weak type of its argument x changed from "
-        "weak float32[] to float32[]."
+        "<lambda> is traced again because of different input types: the weak type of "
+        "its argument x changed from weak float32[] to float32[]."
     ]
 
 
@@ -148,8 +153,8 @@ def test_first_times(reasons):
     minijax.jit(first)(1.0)
     assert [text.partition(" because ")[2] for text in reasons()] == [
         "it is called for the first time.",
-        "this function object is new: the same lines have made another one before, and "
-        "each object has programs of its own.",
+        "this function object is new: there was another function defined on the same "
+        "line, and each object has programs of its own.",
         "the caches were cleared after its last call.",
     ]
 

@@ -94,20 +94,23 @@ def compiled():
     [
         (
             lambda c: c(PARAMS, np.ones(5, np.float32)),
-            r"layer was compiled for an argument x of type float32\[4\], and called "
-            r"with float32\[5\]",
+            r"types for which layer was compiled. The mismatches are:\n"
+            r"Argument 'x' compiled with float32\[4\] and called with float32\[5\]",
         ),
         (
             lambda c: c({**PARAMS, "w": M > 0}, V),
-            r"argument params\['w'\] of type float",
+            r"Argument 'params\['w'\]' compiled with float",
         ),
         (lambda c: c(PARAMS), r"structure.*\n.*tuple of length 2, got length 1"),
         (lambda c: c({"w": M}, V), r"structure.*\n.*\[0\]\[0\]: expected a dict"),
         (
             lambda c: minijax.grad(lambda x: c(PARAMS, x)["y"].sum())(V),
-            "cannot be transformed any more, but the argument x is JVPTracer",
+            "signature. Detected argument x of layer: JVPTracer",
         ),
-        (lambda c: minijax.jit(lambda x: c(PARAMS, x))(V), "cannot be transformed"),
+        (
+            lambda c: minijax.jit(lambda x: c(PARAMS, x))(V),
+            "Cannot apply JAX transformations",
+        ),
         (lambda c: c(PARAMS, "a"), "not a valid JAX type"),
     ],
 )

@@ -48,7 +48,7 @@ def test_broadcast_in_dim(shape, data):
     extra = data.draw(st.integers(0, 2))
     rank = len(shape) + extra
     chosen = data.draw(st.permutations(range(rank)))[: len(shape)]
-    places = sorted(chosen)
+    places = chosen  # in any order: axes of the operand are moved
     target = [data.draw(st.integers(0, 3)) for _ in range(rank)]
     for place, size in zip(places, shape):
         if size != 1:
@@ -57,8 +57,10 @@ def test_broadcast_in_dim(shape, data):
     lined_up = [1] * rank
     for place, size in zip(places, shape):
         lined_up[place] = size
-    expected = np.broadcast_to(x.reshape(lined_up), target)
+    rising = x.transpose(np.argsort(places).astype(int))
+    expected = np.broadcast_to(rising.reshape(lined_up), target)
     same(lax.broadcast_in_dim(as_array_impl(x), target, places), expected)
+    same(lax.broadcast_in_dim(x, target, places), expected)
 
 
 @given(SHAPES, st.data())

@@ -16,6 +16,7 @@ from minijax.sharding import Mesh, NamedSharding
 
 MESH = make_mesh((2,), ("x",))
 MAP = {"mesh": MESH, "in_specs": P("x"), "out_specs": P("x")}
+AS_X = NamedSharding(MESH, P("x"))
 V = jnp.arange(4.0)
 
 
@@ -43,6 +44,25 @@ REFUSED = {
     "a part that is no whole number": (
         ValueError, "axis 0 is partitioned 2 times, but the dimension size is 5",
         lambda: placed(np.ones(5), "x"),
+    ),
+    "a mesh axis without a name": (
+        ValueError, "Mesh axis names cannot be None",
+        lambda: Mesh(np.array(minijax.devices()[:2]), ("x", None)),
+    ),
+    "no parts, and of which dtype": (
+        ValueError, "no addressable shards, `dtype` must be provided",
+        lambda: minijax.make_array_from_single_device_arrays((4,), AS_X, []),
+    ),
+    "parts of another dtype": (
+        ValueError, "must match the dtype of the addressable shards. .* float32",
+        lambda: minijax.make_array_from_single_device_arrays(
+            (2,), minijax.devices()[0].committed.sharding, [jnp.arange(2)],
+            dtype=np.float32,
+        ),
+    ),
+    "a static argument of pmap by keyword": (
+        ValueError, r"static_broadcasted_argnums=\(1,\) but was called with only 1",
+        lambda: pmap(lambda v, n: v, static_broadcasted_argnums=1)(V, n=2),
     ),
     "an argument that is no whole number of parts": (
         ValueError, "axis 0 is partitioned 2 times",

@@ -195,6 +195,18 @@ def test_words_of_calls_with_too_many_or_unfit_arguments():
         minijax.vjp(f, 1.0)[1](1.0, 2.0)
     with pytest.raises(TypeError, match="linear_transpose only supports"):
         minijax.linear_transpose(f, 1)
+    with pytest.raises(TypeError, match="cotangent tree does not match"):
+        minijax.linear_transpose(lambda x: [x, x], 1.0)(1.0)
+    with pytest.raises(ValueError, match="unexpected JAX type for the cotangent"):
+        minijax.vjp(f, 1.0)[1](np.ones(2, np.float32))
+    for kind in (float, complex):
+        words = rf"Try using `x.astype\({kind.__name__}\)`"
+        with pytest.raises(minijax.errors.ConcretizationTypeError, match=words):
+            minijax.jit(kind)(1.0)
+    effort = {"memory_fitting_level": "O0", "optimization_level": "O1"}
+    assert minijax.jit(f, compiler_options=effort)(1.0) == 2
+    with pytest.raises(minijax.errors.JaxRuntimeError, match="No such compile option"):
+        minijax.jit(f, compiler_options={"fitting": 1})(1.0)
     with pytest.raises(ValueError, match="Can only use `unroll`"):
         minijax.jit(lambda n: minijax.lax.fori_loop(0, n, f, 1.0, unroll=2))(3)
     with pytest.raises(ValueError, match="each argument passed by keyword is mapped"):

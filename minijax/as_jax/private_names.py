@@ -132,8 +132,12 @@ def trace_state_clean():
 
 
 def to_complex_dtype(dtype):
-    """Return the complex dtype whose parts have a dtype, at least of 32 bits."""
-    return np.result_type(dtype, np.complex64)
+    """Return the complex dtype whose parts have a dtype, at least of 32 bits.
+
+    Integers of 32 bits and less become parts of 32 bits, as JAX promotes them.
+    """
+    wide = ("int64", "uint64", "float64", "complex128")
+    return np.dtype(np.complex128 if np.dtype(dtype).name in wide else np.complex64)
 
 
 def supports_inf(dtype):

@@ -72,21 +72,32 @@ def mapped_axis_size(call, dims, axis_size):
             f"needs something to map over. {call.fun_name} got {len(call.leaves)} "
             "arrays or scalars."
         )
+    counted = sorted(sizes.items(), key=lambda item: -len(item[1]))
+    lines = [_describe(call, dims, *item) for item in counted if item[1]]
+    if axis_size is not None:
+        lines.insert(0, f"the `axis_size` argument was {axis_size}")
     raise ValueError(
-        "vmap got inconsistent sizes for array axes to be mapped:\n"
-        + "".join(_describe(call, dims, *item, axis_size) for item in sizes.items())
-        + "Map axes of one size; arguments that all examples share need in_axes=None."
+        "vmap got inconsistent sizes for array axes to be mapped:\n  * "
+        + ";\n  * ".join(lines).replace("some axes", "most axes", 1)
+        + "\nMap axes of one size; arguments that all examples share need in_axes=None."
     )
 
 
-def _describe(call, dims, size, leaves, axis_size):
-    """Return one line on which axes have `size`."""
-    axes = [
-        f"axis {dims[i]} of {call.name_of(i)} of type {call.avals[i]}" for i in leaves
-    ]
-    given = ["the axis_size argument"] * (size == axis_size)
-    more = f", and {len(axes) - 2} more" if len(axes) > 2 else ""
-    return f"  * size {size}: {', '.join(given + axes[:2])}{more}\n"
+def _describe(call, dims, size, leaves):
+    """Return how many axes have `size`, and which is the first."""
+    i = leaves[0]
+    axis = f"axis {dims[i]} of {_place(call, i)} of type {call.avals[i]}"
+    if len(leaves) == 1:
+        return f"one axis had size {size}: {axis}"
+    return f"some axes ({len(leaves)} of them) had size {size}, e.g. {axis}"
+
+
+def _place(call, i):
+    """Return whether leaf `i` came by position or by keyword, and where."""
+    if i < call.args_tree.num_leaves:
+        return f"argument {call.name_of(i)}"
+    paths = tree_leaves_with_path(call.kwargs)
+    return "kwargs" + keystr(paths[i - call.args_tree.num_leaves][0])
 
 
 def check_out_axis(call, i, ndim, dim, place):

@@ -110,7 +110,10 @@ def _in_one_call_or_two(name, function, first, args, kwargs):
     if first is not None:
         return function(first, *args, **kwargs)
     if args or kwargs:
-        raise TypeError(f"{name} has arguments, {args} and {kwargs}, but no first one.")
+        raise TypeError(
+            f"{name.replace('.', '_')} received unexpected arguments in the two-call "
+            f"form, in which its first one comes later: {args} and {kwargs}."
+        )
     return function
 
 

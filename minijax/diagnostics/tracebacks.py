@@ -11,7 +11,7 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 # Amended in chapters/08_errors_rest.md: filter_error (2afd08d9).
 # Amended in chapters/08_errors_rest.md: is_internal_file, user_line (dc0788e4).
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
-#   asked_arrays (7dcef570).
+#   asked_arrays (a2a47861).
 # Amended in chapters/11_own_rules_ground.md: Readers.add, user_line (ffadf827).
 # Amended in chapters/26_calls_rest.md: is_array_api_frame, asked_arrays (92b4462a).
 
@@ -326,7 +326,8 @@ def raise_if_leaked():
             f"Leaked trace {type(tracers[0]._trace).__name__}. Leaked tracer(s): "
             f"{', '.join(map(repr, tracers))}. A function that was transformed has "
             "stored what stands for its values. Return it from that function instead "
-            "of storing it in a global variable, an attribute, a list or a closure."
+            "of storing it in global state: a variable, an attribute, a list or a "
+            "closure."
         )
 
 

@@ -876,7 +876,12 @@ def _distance(key, old):
 def changes(call, key, old):
     """Return what is different between a call's key and another one, as clauses."""
     return [
-        *_pairs("the switch ", trace_context_switches, key.switches, old.switches),
+        *_pairs(
+            "the tracing context: the switch ",
+            trace_context_switches,
+            key.switches,
+            old.switches,
+        ),
         *_axis_changes(key.axes, old.axes),
         *_static_changes(dict(key.statics), dict(old.statics)),
         *(_tree_changes(call, key, old) or _aval_changes(call, key, old)),
@@ -899,7 +904,8 @@ def _aval_change(name, before, now):
         "weak type": before.weak_type != now.weak_type,
     }
     what = " and ".join(kind for kind in kinds if kinds[kind])
-    return _changed(f"the {what} of its argument {name}", _aval(before), _aval(now))
+    what = f"of different input types: the {what} of its argument {name}"
+    return _changed(what, _aval(before), _aval(now))
 
 
 def _aval(aval):
@@ -972,7 +978,7 @@ def _first_time(call, once):
         )
     if seen:
         return (
-            "this function object is new: the same lines have made another one before, "
-            "and each object has programs of its own"
+            "this function object is new: there was another function defined on the "
+            "same line, and each object has programs of its own"
         )
     return "it is called for the first time"

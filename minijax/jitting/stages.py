@@ -335,13 +335,22 @@ def dialects_of(backend):
     return getattr(backends[backend], "dialects", {})
 
 
+# How hard XLA tries, options that do not begin with xla_.
+COMPILER_EFFORTS = {
+    "exec_time_optimization_effort",
+    "memory_fitting_effort",
+    "memory_fitting_level",
+    "optimization_level",
+}
+
+
 def check_compiler_options(options):
     """Raise a JaxRuntimeError for an option that XLA cannot have.
 
     Options of XLA change nothing here, so a program that sets them runs as it is.
     """
     for name in options or ():
-        if not name.startswith("xla_"):
+        if not name.startswith("xla_") and name not in COMPILER_EFFORTS:
             raise JaxRuntimeError(
                 f"compiler_options: No such compile option: {name!r}. Those of XLA, "
                 "xla_..., are accepted, and change nothing."
@@ -616,22 +625,25 @@ class Compiled(Pruned):
             self.in_tree, given, exact=True, name="(args, kwargs)"
         )
         raise TypeError(
-            f"{self.fun_name} was compiled for arguments of the structure "
-            f"{self.in_tree}; these are different:\n  " + "\n  ".join(lines)
+            "Function compiled with input pytree does not match the input pytree it "
+            f"was called with: {self.fun_name} was compiled for arguments of the "
+            f"structure {self.in_tree}.\n  " + "\n  ".join(lines)
         )
 
     def _check(self, name, expected, leaf):
         if isinstance(leaf, Tracer):
             raise TypeError(
-                f"{self.fun_name} is compiled and cannot be transformed any more, but "
-                f"the argument {name} is {leaf!r}. Transform first, then compile."
+                "Cannot apply JAX transformations to a function lowered and compiled "
+                f"for a particular signature. Detected argument {name} of "
+                f"{self.fun_name}: {leaf!r}. Transform first, then compile."
             )
         given = typeof(leaf)
         if (given.shape, given.dtype) != (expected.shape, expected.dtype):
             raise TypeError(
-                f"{self.fun_name} was compiled for an argument {name} of type "
-                f"{expected.update(weak_type=False)}, and called with "
-                f"{given.update(weak_type=False)}."
+                "Argument types differ from the types for which "
+                f"{self.fun_name} was compiled. The mismatches are:\nArgument "
+                f"'{name}' compiled with {expected.update(weak_type=False)} and called "
+                f"with {given.update(weak_type=False)}"
             )
 
 

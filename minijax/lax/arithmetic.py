@@ -9,7 +9,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
-# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (9bdc3261).
+# Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3e970572).
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -277,13 +277,18 @@ def broadcast_in_dim(
     Args:
       operand: an array; axis i becomes axis ``broadcast_dimensions[i]`` of the result.
       shape: the result's shape; an axis of size 1 stretches, other axes are new.
-      broadcast_dimensions: increasing, one for each axis of `operand`.
+      broadcast_dimensions: different ones, one for each axis of `operand`, whose axes
+        are moved into their order if they do not rise.
 
     Reference: ``jax.lax.broadcast_in_dim``.
     """
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
     places = canonicalize_int_tuple(broadcast_dimensions)
+    order = sorted(range(len(places)), key=places.__getitem__)
+    if order != [*range(len(places))] and len(places) == typeof(operand).ndim:
+        moved: Any = operand
+        operand, places = moved.transpose(order), tuple(sorted(places))
     return broadcast_in_dim_p.bind(
         operand,
         shape=canonicalize_int_tuple(shape, "Shapes"),

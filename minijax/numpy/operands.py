@@ -95,9 +95,12 @@ def raise_advanced_index(entry):
     if isinstance(entry, str):
         raise TypeError(f"Arrays have no string indices; got {entry!r}")
     if isinstance(entry, (list, tuple, range, bytes)):
+        advice = f"array[jnp.array({entry!r})]"
+        if any(part is None or isinstance(part, slice) for part in entry):
+            advice = f"arr[tuple(seq)], here array[{tuple(entry)!r}]"
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed; "
-            f"use array[jnp.array({entry!r})]."
+            f"use {advice}."
         )
     if not is_arraylike(entry):
         raise IndexError(

@@ -94,14 +94,14 @@ def as_int(x):
     return int(concrete_numpy(x, "int()").item())
 
 
-def as_number(x):
-    """Return an array without axes as a Python number.
+def as_number(x, kind):
+    """Return an array without axes as a Python number, for one of the class `kind`.
 
     A tracer is refused even if its numbers are known: the number would silently lose
     what the tracer carries, such as a derivative.
     """
     check_scalar_conversion(x)
-    way_out = "x.astype(float) converts inside the program."
+    way_out = f"Try using `x.astype({kind.__name__})` inside the program instead."
     raise_concretization_error(x, "a float or complex number of Python", way_out)
     return np.asarray(x).item()
 
@@ -118,12 +118,12 @@ def raise_concretization_error(x, what, way_out):
 
 def as_float(x):
     """Return an array without axes as a ``float``."""
-    return float(as_number(x))
+    return float(as_number(x, float))
 
 
 def as_complex(x):
     """Return an array without axes as a ``complex``."""
-    return complex(as_number(x))
+    return complex(as_number(x, complex))
 
 
 register_methods({

@@ -5,7 +5,7 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 
 # Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (e11fc476).
+# Amended in chapters/28_indexing_rest.md: CallChecks._check_output (3c84b050).
 
 import inspect
 from collections.abc import Sequence
@@ -157,7 +157,8 @@ class CallChecks:
             typeof(out)
         except (TypeError, ValueError) as error:
             raise type(error)(
-                f"{self.name} works on arrays and scalars, but {self.fun_name} "
+                f"{self.name} works on arrays and scalars. Output from "
+                f"{'batched ' * (self.name == 'vmap')}function {self.fun_name}: it "
                 f"returned a value of type {type(out).__name__} "
                 f"at result{self.out_name(i)}. {error}"
             ) from None

@@ -456,6 +456,8 @@ class TreePullback:
                 "one, a tree of cotangents like the function's result."
             )
         given, expected = f"the argument of {self.name}", "the function's result"
+        if self.error is TypeError:  # of `linear_transpose`, which has its words
+            given = f"cotangent tree does not match: {given}"
         leaves = flatten_like(self.out_tree, *cotangents, given, expected, self.error)
         for i, ct in enumerate(leaves):
             self._check(i, ct, leaves)
@@ -471,7 +473,8 @@ class TreePullback:
             path, _ = tree_leaves_with_path(self.out_tree.unflatten(leaves))[i]
             expected = self.out_avals[i].update(dtype=dtype)
             raise self.error(
-                f"{self.name}: the cotangent of result{keystr(path)} has to be of type "
+                f"{self.name}: unexpected JAX type for the cotangent of "
+                f"result{keystr(path)}: it has to be of type "
                 f"{aval_text(expected)}, because the result is of type "
                 f"{aval_text(self.out_avals[i])}, but it is of type {aval_text(given)}."
             )

@@ -209,6 +209,8 @@ class Mesh(NamedAxes, ReentrantContext):
         self.devices.flags.writeable = False
         self.axis_names = _listed_names(axis_names)
         self.axis_sizes = self.devices.shape
+        if None in self.axis_names:
+            raise ValueError("Mesh axis names cannot be None.")
         if self.devices.ndim != len(self.axis_names):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the "
@@ -441,7 +443,7 @@ class PartitionSpec:
         self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
 
     def __init_subclass__(cls, **kwargs):
-        raise TypeError(f"PartitionSpec cannot be subclassed, by {cls.__name__}.")
+        raise TypeError(f"Subclassing `jax.P` is prohibited; got {cls.__name__}.")
 
     partitions = property(lambda self: self._partitions)
     _key = property(lambda self: (self._partitions, self.unreduced, self.reduced))

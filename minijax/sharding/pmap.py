@@ -217,10 +217,11 @@ def _static_positions(numbers, count):
     try:
         return resolve_argnums("pmap", numbers, count, IndexError)
     except IndexError as error:
+        numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
         raise ValueError(
-            f"pmap was given static_broadcasted_argnums={numbers}, and the function "
-            f"was called with {count} positional arguments. Give static arguments by "
-            "position, not by keyword."
+            f"pmapped function has static_broadcasted_argnums={numbers} but was called "
+            f"with only {count} positional argument{'s' * (count > 1)}. All static "
+            "broadcasted arguments must be passed positionally."
         ) from error
 
 

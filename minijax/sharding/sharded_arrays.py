@@ -18,7 +18,7 @@ from minijax.arrays.transfer import device_put_leaf
 from minijax.core import Array
 from minijax.pytrees.tree_operations import broadcast_prefix, treedef_is_leaf
 from minijax.pytrees.tree_util import tree_flatten
-from minijax.sharding.named_sharding import slice_indices
+from minijax.sharding.named_sharding import PartitionSpec, slice_indices
 
 
 def _check_sharding(sharding):
@@ -56,6 +56,11 @@ def make_array_from_single_device_arrays(
     for i, x in enumerate(arrays):
         if not isinstance(x, ArrayImpl) or len(x.placement.devices) != 1:
             raise TypeError(f"arrays[{i}] is no array of one device: {x!r}.")
+    if not arrays and dtype is None:
+        raise ValueError(
+            "If the Array has no addressable shards, `dtype` must be provided via the "
+            "`dtype` argument to `jax.make_array_from_single_device_arrays`."
+        )
     devices = [x for x in sharding._device_assignment if x.is_local]
     by_device = {x.placement.devices[0]: x for x in arrays}
     if len(arrays) != len(devices) or by_device.keys() != {*devices}:
@@ -85,8 +90,9 @@ def _check_part(x, part, dtype, shape, sharding):
         )
     if x.dtype != dtype:
         raise ValueError(
-            f"All parts have to be of dtype {dtype}; the one on {x.device} is of dtype "
-            f"{x.dtype}. If `dtype` is provided, it must match the dtype of the parts."
+            "If `dtype` is provided to `jax.make_array_from_single_device_arrays`, it "
+            "must match the dtype of the addressable shards. All have to be of dtype "
+            f"{dtype}; the one on {x.device} is of dtype {x.dtype}."
         )
 
 
@@ -126,7 +132,8 @@ def make_array_from_process_local_data(
     """Return the arrays of which each process brings the part that its devices have.
 
     Args:
-      sharding: a `Sharding` or a `Device`, or a tree of them, a prefix of `local_data`.
+      sharding: a `Sharding`, a `Device`, or a `PartitionSpec` for the context's mesh;
+        or a tree of them, a prefix of `local_data`.
       local_data: a NumPy array, the part of this process, or a tree of them.
       global_shape: the shape of the whole; along each axis it is either what the parts
         add up to, which is the default, or that of `local_data`, which then is whole.
@@ -154,6 +161,8 @@ def _from_process(sharding, local_data, global_shape):
     """Return the array of which `local_data` is the part of this process."""
     if isinstance(sharding, Device):
         sharding = SingleDeviceSharding(sharding)
+    elif isinstance(sharding, PartitionSpec):
+        sharding = sharding.on_context_mesh()
     found = typeof(local_data).shape
     counts, rows = _slices(_check_sharding(sharding), len(found))
     ours = [sorted(set(numbers)) for numbers in zip(*rows.values())]
