@@ -230,14 +230,6 @@ ARITHMETIC = {
     "or": ("|", bitwise_or),
     "xor": ("^", bitwise_xor),
 }
-COMPARISON_OPERATORS = {
-    "eq": ("==", equal),
-    "ne": ("!=", not_equal),
-    "lt": ("<", less),
-    "le": ("<=", less_equal),
-    "gt": (">", greater),
-    "ge": (">=", greater_equal),
-}
 
 
 # From the function of an operator to what answers its calls.
@@ -272,6 +264,16 @@ def binary_operator(symbol, function, reflected=False):
             raise
 
     return operator
+
+
+COMPARISON_OPERATORS = {
+    "eq": ("==", equal),
+    "ne": ("!=", not_equal),
+    "lt": ("<", less),
+    "le": ("<=", less_equal),
+    "gt": (">", greater),
+    "ge": (">=", greater_equal),
+}
 
 
 def register_operators(table, reflected=True):
