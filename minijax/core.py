@@ -48,20 +48,6 @@ class Array(Operators):
     __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
 
 
-class MethodTable(Registry):
-    """Names, and the functions or properties that `Array` has under them."""
-
-    def enter(self, name, value):
-        super().enter(name, value)
-        setattr(Array, name, value)
-
-
-# From names to methods of arrays and of all that stands for one.
-tracer_methods = MethodTable()
-
-__getattr__, __dir__ = namespace(__name__)
-
-
 # From names to methods ``method(primitive, ...)`` that higher floors give primitives.
 primitive_methods = Registry()
 
@@ -273,3 +259,17 @@ def check_leaked_tracers(primitive, args):
                 "stand-in has left it. Return it from that function instead of storing "
                 "it in a global variable, an attribute, a list or a closure."
             )
+
+
+class MethodTable(Registry):
+    """Names, and the functions or properties that `Array` has under them."""
+
+    def enter(self, name, value):
+        super().enter(name, value)
+        setattr(Array, name, value)
+
+
+# From names to methods of arrays and of all that stands for one.
+tracer_methods = MethodTable()
+
+__getattr__, __dir__ = namespace(__name__)
