@@ -416,6 +416,26 @@ vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
 
 
+def _mapped_axis_of_product(args, dims, contract, batch):
+    """Return where the mapped axis is: a product has batch axes, then free axes."""
+    axes = [(0, axis) for axis in batch[0]]
+    for side, x in enumerate(args):
+        bound = (*contract[side], *batch[side])
+        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
+    return axes.index((0, dims[0]) if dims[0] is not None else (1, dims[1]))
+
+
+def place_output(call, axis, i, value, dim, place):
+    """Return one result with its mapped axis where out_axes says."""
+    if place is None and dim is None:
+        return value
+    ndim = typeof(value).ndim + (dim is None)
+    check_out_axis(call, i, ndim, dim, place)
+    if dim is None:
+        return broadcast_batch_dim(value, place % ndim, axis.size)
+    return move_one_axis(value, dim, place % ndim)
+
+
 def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_dim, rhs_dim = dims
@@ -432,15 +452,6 @@ def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
     numbers = contract, batch
     results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
     return results, [_mapped_axis_of_product(args, dims, contract, batch)]
-
-
-def _mapped_axis_of_product(args, dims, contract, batch):
-    """Return where the mapped axis is: a product has batch axes, then free axes."""
-    axes = [(0, axis) for axis in batch[0]]
-    for side, x in enumerate(args):
-        bound = (*contract[side], *batch[side])
-        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
-    return axes.index((0, dims[0]) if dims[0] is not None else (1, dims[1]))
 
 
 vmap_rules[lax.dot_general_p] = _dot_general
@@ -524,14 +535,3 @@ def _doc_of_mapped(fun):
     name = getattr(fun, "__name__", "a function")
     first = f"Vectorized version of {name}, of arguments with an axis of examples."
     return f"{first}\n\nOriginal documentation:\n\n{fun.__doc__}"
-
-
-def place_output(call, axis, i, value, dim, place):
-    """Return one result with its mapped axis where out_axes says."""
-    if place is None and dim is None:
-        return value
-    ndim = typeof(value).ndim + (dim is None)
-    check_out_axis(call, i, ndim, dim, place)
-    if dim is None:
-        return broadcast_batch_dim(value, place % ndim, axis.size)
-    return move_one_axis(value, dim, place % ndim)

@@ -16,6 +16,7 @@ framework", Higher-Order and Symbolic Computation 21 (2008).
 # edit the chapter, not this file.
 # Amended in chapters/04_forward_rest.md: JVPTracer.held, JVPTracer.aval,
 #   JVPTrace.unpack (b02202d5).
+# Amended in chapters/04_forward_rest.md: JVPTracer.concrete (dd4b7954).
 # Amended in chapters/09_linearize.md: jvp_flat_fun (c6d8a9a7).
 # Amended in chapters/36_replicas_ground.md: JVPTrace.pack (dcf16a11).
 
@@ -65,16 +66,16 @@ class JVPTracer(Tracer):
     def aval(self):
         return typeof(self.held())
 
-    def concrete(self):
-        """Return the array under all tangents, or ``None`` if there is none yet."""
-        primal = self.primal
-        return primal.concrete() if isinstance(primal, Tracer) else primal
-
     def held(self):
         """Return the primal; a Python number has the dtype of its tangent."""
         if type(self.primal) in (float, complex):
             self.primal = convert_literal(self.primal, typeof(self.tangent))
         return self.primal
+
+    def concrete(self):
+        """Return the array under all tangents, or ``None`` if there is none yet."""
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
 
 
 # Functions ``complete(trace, primal, tangent)``: they return a tangent that has the

@@ -14,6 +14,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (702fd474).
+# Amended in chapters/07_jaxprs_rest.md: JaxprTracer.provenance (a6bd63bc).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
 # Amended in chapters/07_jaxprs_rest.md: trace_to_jaxpr (2566035e).
@@ -132,6 +133,14 @@ def new_eqn(primitive, invars, params):
     """
     avals = infer_out_avals(primitive, [atom.aval for atom in invars], params)
     return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
+
+
+def _check_number(kind, variables, values):
+    if len(variables) != len(values):
+        types = ", ".join(var.aval.str_short() for var in variables) or "none"
+        raise TypeError(
+            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
+        )
 
 
 class _Program:
@@ -383,14 +392,6 @@ def trace_to_jaxpr(fun, avals, origin=None, threads=False):
         made = trace.to_jaxpr(fun(*map(trace.new_input, avals)))
     current_trace()  # who reads it lets go of the trace that has ended
     return made
-
-
-def _check_number(kind, variables, values):
-    if len(variables) != len(values):
-        types = ", ".join(var.aval.str_short() for var in variables) or "none"
-        raise TypeError(
-            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
-        )
 
 
 def eval_jaxpr(jaxpr, consts, *args):

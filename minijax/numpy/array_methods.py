@@ -134,23 +134,6 @@ def register_methods(functions):
 register_methods({"__getitem__": getitem})
 
 
-def length(x):
-    """Return the size of the first axis."""
-    if not x.ndim:
-        raise TypeError("len() of unsized object")
-    return x.shape[0]
-
-
-def iterate(x):
-    """Return an iterator over the slices along the first axis."""
-    if not x.ndim:
-        raise TypeError("iteration over a 0-d array")
-    return (x[place] for place in range(x.shape[0]))
-
-
-register_methods({"__len__": length, "__iter__": iterate})
-
-
 # NumPy's universal functions: check, promote, broadcast, then one function of lax.
 
 
@@ -208,6 +191,7 @@ maximum = binary_ufunc("maximum", lax.max)
 exp = unary_ufunc("exp", lax.exp, promote_dtypes_inexact)
 tanh = unary_ufunc("tanh", lax.tanh, promote_dtypes_inexact)
 
+
 bitwise_and = binary_ufunc("bitwise_and", lax.bitwise_and)
 bitwise_or = binary_ufunc("bitwise_or", lax.bitwise_or)
 bitwise_xor = binary_ufunc("bitwise_xor", lax.bitwise_xor)
@@ -229,14 +213,6 @@ ARITHMETIC = {
     "and": ("&", bitwise_and),
     "or": ("|", bitwise_or),
     "xor": ("^", bitwise_xor),
-}
-COMPARISON_OPERATORS = {
-    "eq": ("==", equal),
-    "ne": ("!=", not_equal),
-    "lt": ("<", less),
-    "le": ("<=", less_equal),
-    "gt": (">", greater),
-    "ge": (">=", greater_equal),
 }
 
 
@@ -272,6 +248,16 @@ def binary_operator(symbol, function, reflected=False):
             raise
 
     return operator
+
+
+COMPARISON_OPERATORS = {
+    "eq": ("==", equal),
+    "ne": ("!=", not_equal),
+    "lt": ("<", less),
+    "le": ("<=", less_equal),
+    "gt": (">", greater),
+    "ge": (">=", greater_equal),
+}
 
 
 def register_operators(table, reflected=True):
@@ -364,3 +350,20 @@ def _check_no_size(size, fill_value):
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
+
+
+def length(x):
+    """Return the size of the first axis."""
+    if not x.ndim:
+        raise TypeError("len() of unsized object")
+    return x.shape[0]
+
+
+def iterate(x):
+    """Return an iterator over the slices along the first axis."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d array")
+    return (x[place] for place in range(x.shape[0]))
+
+
+register_methods({"__len__": length, "__iter__": iterate})

@@ -106,6 +106,33 @@ def tree_flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list, PyTr
     return leaves, treedef
 
 
+# The map over all leaves of a tree, or of several side by side.
+
+
+def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:
+    """Apply a function to each leaf of a tree, and to what stands there in others.
+
+    Args:
+      f: a function of ``1 + len(rest)`` arguments.
+      tree: the tree whose structure the result has.
+      *rest: trees that begin with this structure; `f` gets their subtrees at its
+        leaves.
+      is_leaf: a function that says of a subtree of `tree` whether to stop there.
+
+    Returns:
+      A tree of the results.
+
+    Raises:
+      ValueError: if a tree of `rest` does not begin with the structure of `tree`; the
+        message shows the paths.
+
+    Reference: ``jax.tree_util.tree_map``.
+    """
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    columns = [subtrees("tree_map", treedef, other) for other in rest]
+    return treedef.unflatten(map(f, leaves, *columns))
+
+
 def _flatten_with_path(tree, stop, path, pairs):
     kind = node_kind(tree)
     if kind is None or (stop is not None and stop(path, tree)):
@@ -181,30 +208,3 @@ def tree_leaves_with_path(
     Reference: ``jax.tree_util.tree_leaves_with_path``.
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
-
-
-# The map over all leaves of a tree, or of several side by side.
-
-
-def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:
-    """Apply a function to each leaf of a tree, and to what stands there in others.
-
-    Args:
-      f: a function of ``1 + len(rest)`` arguments.
-      tree: the tree whose structure the result has.
-      *rest: trees that begin with this structure; `f` gets their subtrees at its
-        leaves.
-      is_leaf: a function that says of a subtree of `tree` whether to stop there.
-
-    Returns:
-      A tree of the results.
-
-    Raises:
-      ValueError: if a tree of `rest` does not begin with the structure of `tree`; the
-        message shows the paths.
-
-    Reference: ``jax.tree_util.tree_map``.
-    """
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    columns = [subtrees("tree_map", treedef, other) for other in rest]
-    return treedef.unflatten(map(f, leaves, *columns))
