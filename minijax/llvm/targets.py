@@ -202,7 +202,8 @@ def _line(folder, name):
 
 def optimize_module(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
-    machine = target_machine(binding, *target[:3], level=_CODEGEN_LEVEL)
+    processor = target.triple, target.cpu, target.features
+    machine = target_machine(binding, *processor, level=_CODEGEN_LEVEL)
     module = parse_module(binding, text, machine)
     run_passes(binding, module, machine, _PASSES)
     if not is_valid(module):
