@@ -66,7 +66,7 @@ serve:
 	$(call title,http://127.0.0.1:$(PORT))
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
+## make test            lint, types, made files, tests, notebooks, book; LONG=1: all cases, more random programs
 test: $(STAMP) together notebooks unit
 
 # What keeps one core busy, two at a time.
@@ -88,9 +88,12 @@ made: $(STAMP)
 	@$(RUN) -m book.tools.export --check; modules=$$?; \
 	  $(RUN) -m book.tools.notebook --check && exit $$modules
 
+# A function with eight cases or more is asked for a third of them, which the commit chooses.
+BY_TURNS = MINIJAX_TEST_TURNS=$(if $(LONG),1,3)
+
 unit: $(STAMP)
 	$(call title,tests)
-	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal --durations=15 \
+	@$(BY_TURNS) $(RUN) -m pytest -q -n $(WORKERS) --dist worksteal --durations=15 \
 	  --ignore=tests/browser tests
 
 notebooks: $(STAMP)
@@ -187,7 +190,7 @@ $(MPI)/.installed: $(STAMP)
 ## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
-	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
+	@$(BY_TURNS) MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
 
 ## make bench           measure side by side with JAX and others; replicas, on all cores
 bench: $(BENCH)/.installed

@@ -25,6 +25,7 @@ import minijax
 from minijax.core import rule_tables
 from minijax.jitting.compilation import backends
 from minijax.llvm import compiler
+from tests.turns import by_turns
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
 # "1": all arrays are on cpu:1; "card": on a GPU that is emulated; "gpu": on a real one;
@@ -135,6 +136,7 @@ EVERY = int(os.environ.get("MINIJAX_TEST_EVERY", "1"))  # one test of so many
 def pytest_collection_modifyitems(items):
     """Take a share of the tests; skip on a card what asks for another platform."""
     items[:] = [x for x in items if crc32(x.nodeid.encode()) % EVERY == 0]
+    items[:] = by_turns(items)
     for item in items if ON_A_CARD else []:
         if mark := item.get_closest_marker("of_the_cpu"):
             item.add_marker(pytest.mark.skip(reason=f"of the CPU: {mark.args[0]}"))
