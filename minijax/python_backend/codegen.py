@@ -197,7 +197,6 @@ register_python_rules(
 )
 register_python_rules({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
 
-
 # Primitives in Python: sums, and products of matrices.
 
 
