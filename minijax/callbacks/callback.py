@@ -39,19 +39,19 @@ from minijax.reverse_mode.backward_pass import transpose_rules
 # Looking at values while a program runs.
 
 
-def _write_look(emitter, eqn, operands, results):
-    callback = eqn.params["callback"]
-    call = callback.call_with_context
-    name = emitter.constant(call, callback.name, f"calls {callback.name}")
-    emitter.line(f"{name}({', '.join(operands)})")
-
-
 def def_effectful_debug_rules(primitive):
     """Give a primitive that has no results, and looks at values, rules of each kind."""
     effect_rules[primitive] = lambda eqn: True
     shape_rules[primitive] = lambda *avals, **params: []
     jvp_rules[primitive] = defjvp_zero(primitive)
     transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
+
+
+def _write_look(emitter, eqn, operands, results):
+    callback = eqn.params["callback"]
+    call = callback.call_with_context
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    emitter.line(f"{name}({', '.join(operands)})")
 
 
 def debugging_rules(primitive):
@@ -215,6 +215,15 @@ def write_call(emitter, eqn, operands, results):
 python_rules[pure_callback_p] = write_call
 
 
+def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
+    method = method_for(vmap_method, params["callback"])
+    params["vmap_method"] = vmap_method
+    return method(pure_callback_p, axis, args, dims, params)
+
+
+vmap_rules[pure_callback_p] = _vmap_pure_callback
+
+
 io_callback_p = Primitive("io_callback")
 io_callback_p.multiple_results = True
 effect_rules[io_callback_p] = lambda eqn: True
@@ -273,15 +282,6 @@ def pure_callback(
     return bind_callback(
         pure_callback_p, callback, result_shape_dtypes, arguments, **params
     )
-
-
-def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
-    method = method_for(vmap_method, params["callback"])
-    params["vmap_method"] = vmap_method
-    return method(pure_callback_p, axis, args, dims, params)
-
-
-vmap_rules[pure_callback_p] = _vmap_pure_callback
 
 
 jvp_rules[pure_callback_p] = raising_rule(

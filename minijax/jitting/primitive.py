@@ -38,10 +38,12 @@ from minijax.rematerialization.remat import (
 )
 from minijax.reverse_mode.backward_pass import transpose_rules
 
-jit_p = JitPrimitive("jit")
-higher_order_primitives.add(jit_p)
-transparent_calls.add(jit_p)
-callee_rules[jit_p] = lambda eqn: eqn.params["jaxpr"]
+jit_p = JitPrimitive("jit")  # a Primitive with a list of results
+
+
+higher_order_primitives.add(jit_p)  # it has a program inside,
+transparent_calls.add(jit_p)  # which may be written in its place,
+callee_rules[jit_p] = lambda eqn: eqn.params["jaxpr"]  # and this is the one
 
 
 def check_jaxpr_operands(name, expected, given):

@@ -8,6 +8,7 @@ NumPy's function is called where it means exactly what the primitive means.
 
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/13_python_rest.md: write_equation (5c45e39b).
 
 import numpy as np
 
@@ -36,32 +37,18 @@ from minijax.python_backend.source import (
     write_evaluation,
 )
 
-
-def last_uses(jaxpr):
-    """Return, for each equation, the variables with axes that are not read after it.
-
-    They are results of equations of this jaxpr: its inputs belong to the caller.
-    """
-    later, dying = {*jaxpr.outvars, *jaxpr.invars, *jaxpr.constvars}, []
-    for eqn in reversed(jaxpr.eqns):
-        here = [atom for atom in eqn.invars if not isinstance(atom, Literal)]
-        here = dict.fromkeys([*eqn.outvars, *here])
-        dying.append([var for var in here if var not in later and var.aval.shape])
-        later.update(here)
-    return dying[::-1]
-
-
 # Rules ``rule(emitter, eqn, operands, results)`` write the lines of an equation.
 python_rules: RuleTable = RuleTable("python")
 
 
 def write_equation(emitter, eqn):
     """Write the lines of an equation, by the rule of its primitive."""
-    emitter.on_behalf_of(eqn.source)
+    emitter.on_behalf_of(eqn.source)  # the user's line, as a comment
     operands = [emitter.read(atom) for atom in eqn.invars]
     results = [emitter.define(var) for var in eqn.outvars]
-    rules = {} if is_evaluated(eqn) else python_rules  # narrow integers: no rule
-    rules.get(eqn.primitive, write_evaluation)(emitter, eqn, operands, results)
+    rules = {} if is_evaluated(eqn) else python_rules
+    rule = rules.get(eqn.primitive, write_evaluation)
+    rule(emitter, eqn, operands, results)
 
 
 class PythonEmitter(JaxprScope):
@@ -139,6 +126,20 @@ def emit(closed, name="program"):
     return "\n\n".join(emission.texts), function, emission.sources
 
 
+def last_uses(jaxpr):
+    """Return, for each equation, the variables with axes that are not read after it.
+
+    They are results of equations of this jaxpr: its inputs belong to the caller.
+    """
+    later, dying = {*jaxpr.outvars, *jaxpr.invars, *jaxpr.constvars}, []
+    for eqn in reversed(jaxpr.eqns):
+        here = [atom for atom in eqn.invars if not isinstance(atom, Literal)]
+        here = dict.fromkeys([*eqn.outvars, *here])
+        dying.append([var for var in here if var not in later and var.aval.shape])
+        later.update(here)
+    return dying[::-1]
+
+
 # Primitives in Python: those that act on each element.
 
 
@@ -195,7 +196,6 @@ register_python_rules(
     {primitive: infix(*names) for primitive, names in INFIX_OPERATORS.items()}
 )
 register_python_rules({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
-
 
 # Primitives in Python: sums, and products of matrices.
 

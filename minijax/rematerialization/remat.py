@@ -69,16 +69,6 @@ shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 # Rules of primitives that call a program: each is a call of a transformed program.
 
 
-def batch_call_rule(primitive):
-    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(axis, args, dims, jaxpr, **params):
-        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
-
-    return rule
-
-
 def jvp_call_rule(primitive, per_operand=jvp_operand_flags):
     """Return the jvp rule of a primitive that calls its parameter `jaxpr`.
 
@@ -96,6 +86,16 @@ def jvp_call_rule(primitive, per_operand=jvp_operand_flags):
         params = per_operand(params, lambda x: [*x, *select_where(moving, x)])
         outs = primitive.bind_all(*operands, jaxpr=program, **params)
         return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
+
+    return rule
+
+
+def batch_call_rule(primitive):
+    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(axis, args, dims, jaxpr, **params):
+        program, dims_out = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return primitive.bind_all(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 
@@ -152,6 +152,14 @@ class RematSplit(NamedTuple):
     known: Any
     staged: Any
     residuals: list
+
+
+def policy_allows_saving(policy, eqn):
+    """Return whether results of an equation may be kept; those of effects have to."""
+    avals = [x.aval for x in eqn.invars]
+    if policy is None or eqn_has_effects(eqn):
+        return eqn_has_effects(eqn)
+    return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
 
 
 def save_outputs(eqn, policy):
@@ -252,6 +260,28 @@ def _partial_eval(trace, primitive, args, in_unknown, params):
 partial_eval_rules[remat_p] = _partial_eval
 
 
+@weakref_memoize
+def behind_barrier(closed, flags):
+    """Return a program that uses the flagged inputs when all of them are there."""
+
+    def program(*flat):
+        free, held = partition_list(flags, flat)
+        held = optimization_barrier_p.bind(*held) if held else held
+        return jaxpr_as_fun(closed)(*merge_lists(flags, free, held))
+
+    return trace_flat_fun(program, closed.in_avals)
+
+
+def _callee(eqn):
+    closed = eqn.params["jaxpr"]
+    flags = broadcast_flag(eqn.params["prevent_cse"], len(closed.invars))
+    again = eqn.params["differentiated"] and any(flags)
+    return behind_barrier(closed, flags) if again else closed
+
+
+callee_rules[remat_p] = _callee
+
+
 def checkpoint(
     fun: Callable[..., Any],
     *,
@@ -299,33 +329,3 @@ def checkpoint(
         return out_tree.unflatten(outs)
 
     return fun_remat
-
-
-def policy_allows_saving(policy, eqn):
-    """Return whether results of an equation may be kept; those of effects have to."""
-    avals = [x.aval for x in eqn.invars]
-    if policy is None or eqn_has_effects(eqn):
-        return eqn_has_effects(eqn)
-    return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
-
-
-@weakref_memoize
-def behind_barrier(closed, flags):
-    """Return a program that uses the flagged inputs when all of them are there."""
-
-    def program(*flat):
-        free, held = partition_list(flags, flat)
-        held = optimization_barrier_p.bind(*held) if held else held
-        return jaxpr_as_fun(closed)(*merge_lists(flags, free, held))
-
-    return trace_flat_fun(program, closed.in_avals)
-
-
-def _callee(eqn):
-    closed = eqn.params["jaxpr"]
-    flags = broadcast_flag(eqn.params["prevent_cse"], len(closed.invars))
-    again = eqn.params["differentiated"] and any(flags)
-    return behind_barrier(closed, flags) if again else closed
-
-
-callee_rules[remat_p] = _callee

@@ -152,7 +152,7 @@ def bind_scan(step, consts, carry, xs, **how):
     return split_list_by_sizes(outs, len(carry))
 
 
-# What a scan means to jvp, split and vmap.
+# What a scan means to jvp and split.
 
 
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
@@ -205,32 +205,6 @@ def partial_eval_scan(trace, args, in_unknown, jaxpr, num_consts, num_carry, **h
 partial_eval_rules[scan_p] = lambda trace, _, args, in_unknown, params: (
     partial_eval_scan(trace, args, in_unknown, **params)
 )
-
-
-def _rows_of_batches(x, dim):
-    """Return one of the xs, with its mapped axis behind that of the steps."""
-    return x if dim is None else move_one_axis(x, dim, 1)
-
-
-def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
-    given = tuple([dim is not None for dim in dims])
-    step, mapped, outs = batch_scan_body(jaxpr, axis, given, num_consts, num_carry)
-
-    fixed, rows = split_list_by_sizes(
-        list(zip(args, dims, mapped)), num_consts + num_carry
-    )
-    batches = [
-        batch_dim_to_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed
-    ]
-    consts, carry = split_list_by_sizes(batches, num_consts)
-    xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
-
-    carry, ys = bind_scan(step, consts, carry, xs, **how)
-    places = [0] * len(carry) + [1] * len(ys)
-    return carry + ys, [place if out else None for place, out in zip(places, outs)]
-
-
-vmap_rules[scan_p] = _vmap
 
 
 # A scan backwards: the last step first, and cotangents as its carry.
@@ -335,3 +309,32 @@ def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
 
 
 transpose_rules[scan_p] = _transpose
+
+
+# A batch of scans is a scan of batches.
+
+
+def _rows_of_batches(x, dim):
+    """Return one of the xs, with its mapped axis behind that of the steps."""
+    return x if dim is None else move_one_axis(x, dim, 1)
+
+
+def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
+    given = tuple([dim is not None for dim in dims])
+    step, mapped, outs = batch_scan_body(jaxpr, axis, given, num_consts, num_carry)
+
+    fixed, rows = split_list_by_sizes(
+        list(zip(args, dims, mapped)), num_consts + num_carry
+    )
+    batches = [
+        batch_dim_to_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed
+    ]
+    consts, carry = split_list_by_sizes(batches, num_consts)
+    xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
+
+    carry, ys = bind_scan(step, consts, carry, xs, **how)
+    places = [0] * len(carry) + [1] * len(ys)
+    return carry + ys, [place if out else None for place, out in zip(places, outs)]
+
+
+vmap_rules[scan_p] = _vmap
