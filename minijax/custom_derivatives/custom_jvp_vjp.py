@@ -457,7 +457,7 @@ class BwdRule(FlatRule):
 def match_axis(ct, dim):
     """Return a cotangent, mapped in front, with that axis where its argument has it.
 
-    It's summed where the argument has none: all examples share it.
+    Where the argument has none, all examples share it, and the cotangent is summed.
     """
     return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
 
