@@ -125,8 +125,14 @@ class Index:
         for cell in (cell for chapter in self.chapters for cell in chapter.cells):
             made = _TABLE.findall(cell.code) if cell.module else []
             for variable, name in made:
-                found[name] = self.targets[_dotted(cell), variable]
+                place = self.targets.get((_dotted(cell), variable))
+                found[name] = place or self._brought(cell)
         return found
+
+    def _brought(self, cell: Cell) -> Target:
+        """The place of what an amendment brings besides its next versions."""
+        module = self.package.modules[str(cell.module)]
+        return _version(next(c for c in module.changes if c.cell is cell), module)
 
 
 @cache

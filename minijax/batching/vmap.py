@@ -14,7 +14,8 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # edit the chapter, not this file.
 # Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (aa6551a4).
 # Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
-# Amended in chapters/06_vmap_rest.md: BatchTracer.provenance (25a389b1).
+# Amended in chapters/06_vmap_rest.md: BatchTracer.concrete, BatchTracer.provenance
+#   (3004a00a).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
 # Amended in chapters/28_indexing_rest.md: vmap (6cdc5b62).
 
@@ -264,7 +265,7 @@ def folding_rule(primitive):
     def rule(axis, args, dims, axes, **params):
         [x], [dim] = args, dims
         axes = shift_axes_past_batch(axes, dim)
-        folded_before = sum(axis < dim for axis in axes)
+        folded_before = sum(place < dim for place in axes)
         return primitive.bind_all(x, axes=axes, **params), [dim - folded_before]
 
     return rule
@@ -416,15 +417,6 @@ vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
 
 
-def _mapped_axis_of_product(args, dims, contract, batch):
-    """Return where the mapped axis is: a product has batch axes, then free axes."""
-    axes = [(0, axis) for axis in batch[0]]
-    for side, x in enumerate(args):
-        bound = (*contract[side], *batch[side])
-        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
-    return axes.index((0, dims[0]) if dims[0] is not None else (1, dims[1]))
-
-
 def place_output(call, axis, i, value, dim, place):
     """Return one result with its mapped axis where out_axes says."""
     if place is None and dim is None:
@@ -434,6 +426,15 @@ def place_output(call, axis, i, value, dim, place):
     if dim is None:
         return broadcast_batch_dim(value, place % ndim, axis.size)
     return move_one_axis(value, dim, place % ndim)
+
+
+def _mapped_axis_of_product(args, dims, contract, batch):
+    """Return where the mapped axis is: a product has batch axes, then free axes."""
+    axes = [(0, axis) for axis in batch[0]]
+    for side, x in enumerate(args):
+        bound = (*contract[side], *batch[side])
+        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
+    return axes.index((0, dims[0]) if dims[0] is not None else (1, dims[1]))
 
 
 def _dot_general(axis, args, dims, dimension_numbers, **dtypes):

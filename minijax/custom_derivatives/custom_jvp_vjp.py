@@ -57,28 +57,6 @@ from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
 
-# Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
-# call: to run such an equation is to run that program.
-callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
-
-
-# Calls of functions with custom derivatives: primitives with functions inside.
-
-
-def trace_to_closed_jaxpr(fun, args):
-    """Return the program of a function, and what it uses without receiving it.
-
-    Args:
-      fun: a function from flat arguments to a list.
-      args: arguments of the right types.
-
-    Returns:
-      A `ClosedJaxpr` from those values and the arguments to the results; the values.
-    """
-    jaxpr, consts = trace_to_jaxpr(fun, list(map(typeof, args)))
-    invars = [*jaxpr.constvars, *jaxpr.invars]
-    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), []), consts
-
 
 class CallPrimitive(Primitive):
     """A call of a function, which stays Python unless it has to be written down."""
@@ -101,6 +79,29 @@ class CallPrimitive(Primitive):
             args, num_consts = [*consts, *args], num_consts + len(consts)
         params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
         return super().bind_all(*args, **params)
+
+
+# Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
+# call: to run such an equation is to run that program.
+callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
+
+
+# Calls of functions with custom derivatives: primitives with functions inside.
+
+
+def trace_to_closed_jaxpr(fun, args):
+    """Return the program of a function, and what it uses without receiving it.
+
+    Args:
+      fun: a function from flat arguments to a list.
+      args: arguments of the right types.
+
+    Returns:
+      A `ClosedJaxpr` from those values and the arguments to the results; the values.
+    """
+    jaxpr, consts = trace_to_jaxpr(fun, list(map(typeof, args)))
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), []), consts
 
 
 def _impl(*args, call_jaxpr, **params):
@@ -133,6 +134,7 @@ def _jvp(primals, tangents, jvp, call_jaxpr, num_consts, **params):
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
+    # A rule may call such a function on its tangents, as a part of a linear program.
     return transpose_call_eqn(call_jaxpr, operands, cts)
 
 
@@ -258,35 +260,66 @@ class custom_jvp(CustomRuleFunction):
         return function.out_tree.unflatten(outs)
 
 
-# Values whose derivative is taken to be zero (stop-gradient).
-
-stop_gradient_p = Primitive("stop_gradient")
-def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
-jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
-vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind_all(*args),
-    list(dims),
-)
-transpose_rules.reasons[stop_gradient_p] = (
-    "It has no tangent, so no cotangent ever arrives at it."
-)
-
-
-def stop_gradient(x: Any) -> Any:
-    """Return the arrays of a tree as they are, without the way they were made.
-
-    What is computed with them has no derivative with respect to what they were
-    computed from.
+class custom_vjp(CustomRuleFunction):
+    """A function with a derivative of its own, for reverse mode only.
 
     Args:
-      x: a tree of arrays and numbers.
+      fun: a function of trees of arrays.
+      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
+        derivative concerns: any values but tracers. The forward rule gets them in
+        their places, the backward rule before all others.
 
     Raises:
-      TypeError: for a leaf that is neither.
+      AttributeError: at a call, if no rules were defined.
+      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
+        does not, or in forward mode.
 
-    Reference: ``jax.lax.stop_gradient``.
+    Reference: ``jax.custom_vjp``.
     """
-    return tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
+
+    kind = "custom_vjp"
+    fwd = bwd = None
+    symbolic_zeros = optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros=False, optimize_remat=False
+    ) -> None:
+        """Define the rules.
+
+        Args:
+          fwd: called like the function; returns the pair of its result and the
+            residuals, a tree of arrays.
+          bwd: called with the residuals and the cotangent of the result; returns a
+            tuple with a cotangent for each argument, or None for zero.
+          symbolic_zeros: whether `fwd` gets `CustomVJPPrimal` and `bwd` `SymbolicZero`.
+          optimize_remat: accepted for compatibility; it has no influence on values.
+
+        Raises:
+          NotImplementedError: if both of them are wanted.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(OPTIMIZE_REMAT_CONFLICT)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            self.refuse_without("VJP")
+        args = self.positional(args, kwargs)
+        if refs := refs_in(tree_leaves(args)):
+            check_aliases("custom_vjp", self.fun, args, {})
+            for ref in refs:  # whoever writes this down has captured it
+                ref.read()
+            fixed = self.nondiff_argnums
+            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
+        leaves, function = self.flatten_call(args)
+        raise_if_tracers(function.static)
+        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
+        params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
+        params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=function, **params)
+        return function.out_tree.unflatten(outs)
 
 
 # Primitives whose calls have no rules of their own: nothing is lost with the call.
@@ -388,11 +421,6 @@ class FwdRule(FlatRule):
         return [*dims, *[None] * len(in_zeros)]
 
 
-def move_or_sum_bdim(ct, dim):
-    """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
-    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
-
-
 class BwdRule(FlatRule):
     """A user's backward rule, as a function of flat lists.
 
@@ -420,70 +448,46 @@ class BwdRule(FlatRule):
         return [0] * len(tree_flatten(trees)[0])
 
     def placed(self, found, dims, axis):
-        """Sum over the examples where they share an argument."""
+        """Bring mapped axes, which are in front, where the arguments have them."""
         return [
-            ct if ct is None else move_or_sum_bdim(ct, dim)
-            for ct, dim in zip(found, dims)
+            None if ct is None else match_axis(ct, dim) for ct, dim in zip(found, dims)
         ]
 
 
-class custom_vjp(CustomRuleFunction):
-    """A function with a derivative of its own, for reverse mode only.
+def match_axis(ct, dim):
+    """Return a cotangent, mapped in front, with that axis where its argument has it.
+
+    Where the argument has none, all examples share it, and the cotangent is summed.
+    """
+    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
+
+
+# Values whose derivative is taken to be zero (stop-gradient).
+
+stop_gradient_p = Primitive("stop_gradient")
+def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
+jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
+vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
+    stop_gradient_p.bind_all(*args),
+    list(dims),
+)
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the arrays of a tree as they are, without the way they were made.
+
+    What is computed with them has no derivative with respect to what they were
+    computed from.
 
     Args:
-      fun: a function of trees of arrays.
-      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
-        derivative concerns: any values but tracers. The forward rule gets them in
-        their places, the backward rule before all others.
+      x: a tree of arrays and numbers.
 
     Raises:
-      AttributeError: at a call, if no rules were defined.
-      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
-        does not, or in forward mode.
+      TypeError: for a leaf that is neither.
 
-    Reference: ``jax.custom_vjp``.
+    Reference: ``jax.lax.stop_gradient``.
     """
-
-    kind = "custom_vjp"
-    fwd = bwd = None
-    symbolic_zeros = optimize_remat = False
-
-    def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros=False, optimize_remat=False
-    ) -> None:
-        """Define the rules.
-
-        Args:
-          fwd: called like the function; returns the pair of its result and the
-            residuals, a tree of arrays.
-          bwd: called with the residuals and the cotangent of the result; returns a
-            tuple with a cotangent for each argument, or None for zero.
-          symbolic_zeros: whether `fwd` gets `CustomVJPPrimal` and `bwd` `SymbolicZero`.
-          optimize_remat: accepted for compatibility; it has no influence on values.
-
-        Raises:
-          NotImplementedError: if both of them are wanted.
-        """
-        self.fwd, self.bwd = fwd, bwd
-        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
-        if symbolic_zeros and optimize_remat:
-            raise NotImplementedError(OPTIMIZE_REMAT_CONFLICT)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        if self.fwd is None or self.bwd is None:
-            self.refuse_without("VJP")
-        args = self.positional(args, kwargs)
-        if refs := refs_in(tree_leaves(args)):
-            check_aliases("custom_vjp", self.fun, args, {})
-            for ref in refs:  # whoever writes this down has captured it
-                ref.read()
-            fixed = self.nondiff_argnums
-            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
-        leaves, function = self.flatten_call(args)
-        raise_if_tracers(function.static)
-        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
-        params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
-        params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=function, **params)
-        return function.out_tree.unflatten(outs)
+    return tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)

@@ -29,7 +29,7 @@ from minijax.custom_derivatives.custom_jvp_vjp import (
     custom_jvp_call_p,
     custom_vjp,
     custom_vjp_call_p,
-    move_or_sum_bdim,
+    match_axis,
     trace_to_closed_jaxpr,
 )
 from minijax.custom_derivatives.custom_vmap import custom_vmap_p
@@ -270,7 +270,7 @@ def _linear_vmap(axis, args, dims, callee, transpose_thunk, num_callee_consts, n
         fronts = [
             batch_dim_to_front(x, dim, axis.size) for x, dim in zip(found, places)
         ]
-        return list(map(move_or_sum_bdim, fronts, dims[end:]))
+        return list(map(match_axis, fronts, dims[end:]))
 
     outs = linear_call_p.bind(
         *args,

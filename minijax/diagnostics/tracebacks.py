@@ -122,7 +122,6 @@ def user_line(to_keep=False):
 
 
 source_info_hook.value = user_line
-user_line_finders.append(user_line)
 
 
 # Traceback filtering: the user's frames are shown, the package's are folded away.
@@ -230,14 +229,8 @@ class Scene:
         steps = traceback_entries(error.__traceback__)
         users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
         cut = users[-1] + 1 if users else 0  # below the innermost entry of the user
+        self.frame, self.line = place_above(steps, cut)
         self.below = [step.tb_frame for step in steps[cut:]]
-        self.frame, instruction = None, 0
-        if users:
-            self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
-        elif steps:
-            self.frame = user_frame_of(steps[0].tb_frame)
-            instruction = self.frame.f_lasti if self.frame else 0
-        self.line = self.frame and UserLine(self.frame.f_code, instruction)
 
     @property
     def operands(self):
@@ -246,6 +239,21 @@ class Scene:
         leaves = [part for leaf in given for part in slice_components(leaf)]
         found = {id(x): x for x in leaves if isinstance(x, ARRAY_TYPES)}
         return list(found.values())
+
+
+def place_above(steps, cut):
+    """Return the user's frame above an entry of a traceback, and its `UserLine`.
+
+    Args:
+      steps: the entries.
+      cut: how many of them end with the user's; 0 if the error is still inside.
+    """
+    if cut:
+        frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
+    else:
+        frame = user_frame_of(steps[0].tb_frame) if steps else None
+        instruction = frame.f_lasti if frame else 0
+    return frame, frame and UserLine(frame.f_code, instruction)
 
 
 # The floors whose functions take arrays.
@@ -355,6 +363,10 @@ def concerns_operands(error, scene):
     """Return whether an error may be about the operands, and these are few."""
     numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
     return numeric and asked_arrays(scene) and len(scene.operands) <= len(ORDINALS)
+
+
+# Messages that know no scene ask for the user's line.
+user_line_finders.append(user_line)
 
 
 def name_in(frame, value):

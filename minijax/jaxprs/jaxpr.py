@@ -14,9 +14,11 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (702fd474).
-# Amended in chapters/07_jaxprs_rest.md: JaxprTracer.provenance (a6bd63bc).
+# Amended in chapters/07_jaxprs_rest.md: JaxprTracer.provenance, JaxprTrace.__init__,
+#   trace_to_jaxpr, _stage (ecf30574).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
+# Amended in chapters/07_jaxprs_rest.md: EquationTrace.stages (2ede4274).
 # Amended in chapters/07_jaxprs_rest.md: trace_to_jaxpr (2566035e).
 # Amended in chapters/08_errors.md: EquationTrace.record (a2752cdc).
 # Amended in chapters/12_jit_rest.md: eval_shape (fa34353e).
@@ -226,7 +228,8 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
-    stages = True  # `is_staged` asks: written down, or done?
+    # `is_staged` asks: written down, or done?
+    stages = True
     fit: Any = None
 
     def __init__(self, parent):

@@ -7,6 +7,8 @@ Transpose to Gradients* (POPL 2023).
 # Made from chapters/09_linearize.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_ground.md: linearize (32c05d83).
+# Amended in chapters/11_own_rules_ground.md: PartialEvalTrace.process_primitive
+#   (a1d6337e).
 
 from collections.abc import Callable
 from typing import Any

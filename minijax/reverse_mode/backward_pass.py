@@ -132,33 +132,6 @@ def deftranspose_elementwise(primitive, *parts, bilinear=False):
     deftranspose(primitive, *fitting, bilinear=bilinear)
 
 
-def unstretch(ct, x, shape, broadcast_dimensions):
-    """Transpose a broadcast: sum over the axes that were made or stretched."""
-    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
-    kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
-    made = [d for d in range(len(shape)) if d not in kept]
-    return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
-
-
-deftranspose(lax.broadcast_in_dim_p, unstretch)
-
-
-def unbroadcast(ct, operand):
-    """Sum a cotangent over the axes along which its operand was stretched.
-
-    Args:
-      ct: array of the shape of an elementwise result.
-      operand: its operand's place: a scalar, or an array with as many axes as `ct`, of
-        size 1 where it was stretched.
-
-    Returns:
-      An array of the shape of `operand`.
-    """
-    small, large = operand.aval.shape, typeof(ct).shape
-    axes = [i for i, size in enumerate(large) if not small or small[i] != size]
-    return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
-
-
 # Transpose rules: how each linear primitive hands a cotangent back to its operands.
 
 deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
@@ -180,7 +153,32 @@ def unsum(ct, x, axes):
     return lax.broadcast_in_dim(ct, x.aval.shape, kept)
 
 
+def unstretch(ct, x, shape, broadcast_dimensions):
+    """Transpose a broadcast: sum over the axes that were made or stretched."""
+    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
+    kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
+    made = [d for d in range(len(shape)) if d not in kept]
+    return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
+
+
 deftranspose(lax.reduce_sum_p, unsum)
+deftranspose(lax.broadcast_in_dim_p, unstretch)
+
+
+def unbroadcast(ct, operand):
+    """Sum a cotangent over the axes along which its operand was stretched.
+
+    Args:
+      ct: array of the shape of an elementwise result.
+      operand: its operand's place: a scalar, or an array with as many axes as `ct`, of
+        size 1 where it was stretched.
+
+    Returns:
+      An array of the shape of `operand`.
+    """
+    small, large = operand.aval.shape, typeof(ct).shape
+    axes = [i for i, size in enumerate(large) if not small or small[i] != size]
+    return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
 
 
 deftranspose(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
