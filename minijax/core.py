@@ -10,6 +10,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 
 # Made from chapters/01_interception.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/02_arrays_ground.md: current_trace (10be9aed).
 # Amended in chapters/03_numpy_ground.md: Trace.stages (54c954d8).
 # Amended in chapters/03_numpy.md: Array.__hash__, Array.__array_priority__ (cbb56c6a).
 # Amended in chapters/03_numpy_rest.md: Tracer.__copy__, Tracer.__deepcopy__,

@@ -108,7 +108,6 @@ class ShapedArray(AbstractValue):
       dtype: NumPy dtype.
       weak_type: True for what came from Python scalars alone: such a value gives way
         to the dtype of what it meets.
-      manual_axis_type: a `ManualAxisType`, for programs on many devices.
 
     Reference: ``jax.core.ShapedArray``.
     """
@@ -161,10 +160,9 @@ class ArrayImpl(BufferInterop):
     """An immutable array: a buffer, its abstract value, and its placement.
 
     Args:
-      buffer: an array of the device's array module, which no caller writes to any more.
+      buffer: an array, NumPy's or another device's, which no caller writes to any more.
       aval: its `ShapedArray`.
-      placement: the device where the buffer lives, and whether it has to stay there; by
-        default, the default device, uncommitted.
+      placement: on which device the buffer is, and whether it has to stay there.
 
     Reference: ``jax.Array``.
     """
@@ -226,6 +224,13 @@ def as_array_impl(x):
     return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
+# Rules ``rule(*avals, **params)`` return the avals of the results.
+shape_rules = RuleTable("shape")
+
+
+eval_rules = Registry()  # What each primitive does to plain buffers.
+
+
 def evaluated(primitive, compute, args, params, avals):
     """Return the results of a primitive, computed where its operands lie.
 
@@ -243,13 +248,6 @@ def evaluated(primitive, compute, args, params, avals):
     buffers = [asbuffer(arg, device) for arg in args]
     results = device.evaluate(primitive, compute, buffers, params, avals)
     return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
-
-
-# Rules ``rule(*avals, **params)`` return the avals of the results.
-shape_rules = RuleTable("shape")
-
-
-eval_rules = Registry()  # What each primitive does to plain buffers.
 
 
 def through_wider_dtypes(primitive, compute):

@@ -53,7 +53,8 @@ class JVPTracer(Tracer):
     Args:
       trace: the `JVPTrace` to which it belongs.
       primal: an array-like.
-      tangent: an array-like of the shape and dtype of `primal`.
+      tangent: an array-like of the shape and dtype of `primal` (a Python number has
+        the dtype of any scalar).
     """
 
     __slots__ = ("primal", "tangent")

@@ -127,18 +127,6 @@ def def_elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
     return primitive
 
 
-def def_binary(
-    name, accepts, compute, result_dtype=lambda dtype: dtype
-) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
-    """Make a primitive of two operands; return it, and the function that binds it."""
-    primitive = def_elementwise(name, accepts, compute, result_dtype)
-
-    def function(x, y):
-        return primitive.bind(*promote_python_scalars(x, y))
-
-    return primitive, documented(function, name)
-
-
 def _into_dtype(multiply):
     def function(x, y, *, out_dtype=None):
         if out_dtype is not None:
@@ -183,6 +171,18 @@ def def_reduction(name, accepts, compute):
     return primitive, function
 
 
+def def_binary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
+    """Make a primitive of two operands; return it, and the function that binds it."""
+    primitive = def_elementwise(name, accepts, compute, result_dtype)
+
+    def function(x, y):
+        return primitive.bind(*promote_python_scalars(x, y))
+
+    return primitive, documented(function, name)
+
+
 # The primitives of the simplest formulas: sums, products, tanh, comparison.
 
 add_p, add = def_binary("add", NUMBER_DTYPE_KINDS, "add")
@@ -200,48 +200,6 @@ def_shape_and_impl(
     ],
     convert_impl,
 )
-
-
-def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
-    """Convert to a dtype that is weak or not; numbers stay numbers, not operations.
-
-    Args:
-      operand: an array or a number.
-      new_dtype: a canonical dtype.
-      weak_type: whether the result gives way to other dtypes.
-    """
-    aval = typeof(operand)
-    if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
-        return operand
-    if is_python_scalar(operand) and is_canonical_dtype(new_dtype):
-        literal = literal_in_dtype(operand, aval.dtype, new_dtype, weak_type)
-        # A weak literal is a Python number, to which the switch may give another dtype.
-        if typeof(literal).dtype == new_dtype:
-            return literal
-    warn_complex_to_real(aval.dtype, new_dtype)
-    return convert_element_type_p.bind(
-        operand, new_dtype=new_dtype, weak_type=bool(weak_type)
-    )
-
-
-def promote_shapes(*args) -> list:
-    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
-    shapes = [typeof(arg).shape for arg in args]
-    if len({len(shape) for shape in shapes if shape}) < 2:
-        return [*args]
-    rank = len(broadcast_shapes(*shapes))
-    return [
-        broadcast_to_rank(arg, rank) if 0 < len(shape) < rank else arg
-        for arg, shape in zip(args, shapes)
-    ]
-
-
-def promote_dtypes(*args) -> list:
-    """Give `args` their common dtype; what is alone stays as it is."""
-    dtype, weak_type = common_dtype_and_weak_type(*args)
-    if len(args) == 1:
-        weak_type = typeof(*args).weak_type
-    return [astype(arg, dtype, weak_type) for arg in args]
 
 
 # Broadcasting: the primitive that stretches arrays.
@@ -306,6 +264,48 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     if new > 0:
         return broadcast_in_dim(x, (1,) * new + shape, range(new, rank))
     return x if isinstance(x, Array) else as_array_impl(x)
+
+
+def astype(operand: Any, new_dtype: Any, weak_type: bool = False) -> Any:
+    """Convert to a dtype that is weak or not; numbers stay numbers, not operations.
+
+    Args:
+      operand: an array or a number.
+      new_dtype: a canonical dtype.
+      weak_type: whether the result gives way to other dtypes.
+    """
+    aval = typeof(operand)
+    if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
+        return operand
+    if is_python_scalar(operand) and is_canonical_dtype(new_dtype):
+        literal = literal_in_dtype(operand, aval.dtype, new_dtype, weak_type)
+        # A weak literal is a Python number, to which the switch may give another dtype.
+        if typeof(literal).dtype == new_dtype:
+            return literal
+    warn_complex_to_real(aval.dtype, new_dtype)
+    return convert_element_type_p.bind(
+        operand, new_dtype=new_dtype, weak_type=bool(weak_type)
+    )
+
+
+def promote_shapes(*args) -> list:
+    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
+    shapes = [typeof(arg).shape for arg in args]
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return [*args]
+    rank = len(broadcast_shapes(*shapes))
+    return [
+        broadcast_to_rank(arg, rank) if 0 < len(shape) < rank else arg
+        for arg, shape in zip(args, shapes)
+    ]
+
+
+def promote_dtypes(*args) -> list:
+    """Give `args` their common dtype; what is alone stays as it is."""
+    dtype, weak_type = common_dtype_and_weak_type(*args)
+    if len(args) == 1:
+        weak_type = typeof(*args).weak_type
+    return [astype(arg, dtype, weak_type) for arg in args]
 
 
 tanh_p, tanh = def_unary("tanh", INEXACT_KINDS, "tanh")

@@ -50,6 +50,7 @@ from minijax.numpy.operands import (
     is_nonzero,
     lexicographic_compare,
     multiply_by_bool,
+    with_name_and_doc,
 )
 from minijax.typing import ArrayLike
 
@@ -134,6 +135,23 @@ def register_methods(functions):
 register_methods({"__getitem__": getitem})
 
 
+def length(x):
+    """Return the size of the first axis."""
+    if not x.ndim:
+        raise TypeError("len() of unsized object")
+    return x.shape[0]
+
+
+def iterate(x):
+    """Return an iterator over the slices along the first axis."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d array")
+    return (x[place] for place in range(x.shape[0]))
+
+
+register_methods({"__len__": length, "__iter__": iterate})
+
+
 # NumPy's universal functions: check, promote, broadcast, then one function of lax.
 
 
@@ -167,17 +185,6 @@ def unary_ufunc(name, function, promote=promote_dtypes) -> Callable[[ArrayLike],
         return function(*promote(x))
 
     return with_name_and_doc(ufunc, name)
-
-
-def with_name_and_doc(function, name):
-    """Give a function that was made from others its name and a docstring."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Compute {name}, element by element.
-
-    Operands are promoted to one dtype and broadcast to one shape.
-    Reference: ``jax.numpy.{name}``.
-    """
-    return function
 
 
 add = binary_ufunc("add", dispatch_on_kind("b", lax.bitwise_or, lax.add))
@@ -250,6 +257,18 @@ def binary_operator(symbol, function, reflected=False):
     return operator
 
 
+def register_operators(table, reflected=True):
+    """Register the operators of a table from names to symbols and functions."""
+    for name, (symbol, function) in table.items():
+        tracer_methods[f"__{name}__"] = binary_operator(symbol, function)
+        if reflected:
+            method = binary_operator(symbol, function, reflected=True)
+            tracer_methods[f"__r{name}__"] = method
+
+
+register_operators(ARITHMETIC)
+
+
 COMPARISON_OPERATORS = {
     "eq": ("==", equal),
     "ne": ("!=", not_equal),
@@ -259,18 +278,6 @@ COMPARISON_OPERATORS = {
     "ge": (">=", greater_equal),
 }
 
-
-def register_operators(table, reflected=True):
-    """Register the operators of a table from names to symbols and functions."""
-    for name, (symbol, function) in table.items():
-        tracer_methods[f"__{name}__"] = binary_operator(symbol, function)
-        if reflected:
-            tracer_methods[f"__r{name}__"] = binary_operator(
-                symbol, function, reflected=True
-            )
-
-
-register_operators(ARITHMETIC)
 register_operators(COMPARISON_OPERATORS, reflected=False)
 register_methods({"__neg__": negative, "__invert__": bitwise_not})
 
@@ -350,20 +357,3 @@ def _check_no_size(size, fill_value):
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
-
-
-def length(x):
-    """Return the size of the first axis."""
-    if not x.ndim:
-        raise TypeError("len() of unsized object")
-    return x.shape[0]
-
-
-def iterate(x):
-    """Return an iterator over the slices along the first axis."""
-    if not x.ndim:
-        raise TypeError("iteration over a 0-d array")
-    return (x[place] for place in range(x.shape[0]))
-
-
-register_methods({"__len__": length, "__iter__": iterate})

@@ -175,6 +175,17 @@ def dispatch_on_kind(kinds, function, otherwise):
     return chosen
 
 
+def with_name_and_doc(function, name):
+    """Give a function that was made from others its name and a docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Compute {name}, element by element.
+
+    Operands are promoted to one dtype and broadcast to one shape.
+    Reference: ``jax.numpy.{name}``.
+    """
+    return function
+
+
 def lexicographic_compare(compare):
     """Return a comparison that orders complex numbers by real, then imaginary part."""
 

@@ -43,7 +43,6 @@ from minijax.numpy.array_methods import (
     multiply,
     unary_ufunc,
     where,
-    with_name_and_doc,
 )
 from minijax.numpy.operands import (
     array_kind,
@@ -53,6 +52,7 @@ from minijax.numpy.operands import (
     dispatch_on_kind,
     is_nonzero,
     literal_like,
+    with_name_and_doc,
 )
 from minijax.numpy.shapes import as_arraylike, broadcast_shapes
 from minijax.typing import ArrayLike

@@ -370,6 +370,20 @@ class TreeStructure:
     def __hash__(self):
         return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
 
+    def flatten_up_to(self, tree):
+        """Return the subtrees of `tree` that stand where this structure has leaves.
+
+        Raises:
+          ValueError: if `tree` does not begin with this structure; the message begins
+            ``The tree does not begin with`` and the structure, then says where.
+        """
+        found = []
+        if not match_prefix(self, tree, found):
+            says = mismatch_in_jax_words
+            lines = "\n  ".join(structure_differences(self, tree, difference=says))
+            raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
+        return found
+
     def children(self):
         """Return the structures of the children, a list."""
         return list(self._children)

@@ -12,15 +12,7 @@ References: ``jax.tree_util``, ``jax.tree_util.tree_map``.
 from collections.abc import Callable
 from typing import Any
 
-from minijax.pytrees.registry import (
-    TreeStructure,
-    match_prefix,
-    mismatch_in_jax_words,
-    node_kind,
-    node_kinds,
-    structure_differences,
-    subtrees,
-)
+from minijax.pytrees.registry import TreeStructure, node_kind, node_kinds, subtrees
 
 # Trees of containers: what stands at the leaves, and the shape of all the rest.
 
@@ -62,20 +54,6 @@ class PyTreeDef(TreeStructure):
             raise ValueError(f"Too {amount} leaves for {self}: {found}.")
         return _unflatten(self, iter(leaves))
 
-    def flatten_up_to(self, tree):
-        """Return the subtrees of `tree` that stand where this structure has leaves.
-
-        Raises:
-          ValueError: if `tree` does not begin with this structure; the message begins
-            ``The tree does not begin with`` and the structure, then says where.
-        """
-        found = []
-        if not match_prefix(self, tree, found):
-            says = mismatch_in_jax_words
-            lines = "\n  ".join(structure_differences(self, tree, difference=says))
-            raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
-        return found
-
 
 _LEAF = PyTreeDef(None, None, [])
 
@@ -104,33 +82,6 @@ def tree_flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list, PyTr
     leaves = []
     treedef = _flatten(tree, is_leaf, leaves)
     return leaves, treedef
-
-
-# The map over all leaves of a tree, or of several side by side.
-
-
-def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:
-    """Apply a function to each leaf of a tree, and to what stands there in others.
-
-    Args:
-      f: a function of ``1 + len(rest)`` arguments.
-      tree: the tree whose structure the result has.
-      *rest: trees that begin with this structure; `f` gets their subtrees at its
-        leaves.
-      is_leaf: a function that says of a subtree of `tree` whether to stop there.
-
-    Returns:
-      A tree of the results.
-
-    Raises:
-      ValueError: if a tree of `rest` does not begin with the structure of `tree`; the
-        message shows the paths.
-
-    Reference: ``jax.tree_util.tree_map``.
-    """
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    columns = [subtrees("tree_map", treedef, other) for other in rest]
-    return treedef.unflatten(map(f, leaves, *columns))
 
 
 def _flatten_with_path(tree, stop, path, pairs):
@@ -208,3 +159,30 @@ def tree_leaves_with_path(
     Reference: ``jax.tree_util.tree_leaves_with_path``.
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+# The map over all leaves of a tree, or of several side by side.
+
+
+def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:
+    """Apply a function to each leaf of a tree, and to what stands there in others.
+
+    Args:
+      f: a function of ``1 + len(rest)`` arguments.
+      tree: the tree whose structure the result has.
+      *rest: trees that begin with this structure; `f` gets their subtrees at its
+        leaves.
+      is_leaf: a function that says of a subtree of `tree` whether to stop there.
+
+    Returns:
+      A tree of the results.
+
+    Raises:
+      ValueError: if a tree of `rest` does not begin with the structure of `tree`; the
+        message shows the paths.
+
+    Reference: ``jax.tree_util.tree_map``.
+    """
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    columns = [subtrees("tree_map", treedef, other) for other in rest]
+    return treedef.unflatten(map(f, leaves, *columns))
