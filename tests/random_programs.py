@@ -302,14 +302,19 @@ TRANSFORMATIONS = [jvp, vjp, vmap, jaxpr]
 TOLERANCES = {"float16": 1e-2, "bfloat16": 8e-2, "float32": 1e-4, "complex64": 1e-4}
 
 
-def difference(ours, theirs, loose=1.0):
-    """Say how two results differ, or return None."""
+def difference(ours, theirs, loose=1.0, least=1e-9):
+    """Say how two results differ, or return None.
+
+    Args:
+      loose: how many times the tolerance of their type they may be apart.
+      least: the tolerance of the least exact numbers that they were made of.
+    """
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         same = type(ours).__name__ == type(theirs).__name__
         return None if same else f"{say(ours)}, but JAX: {say(theirs)}"
     if isinstance(theirs, list | tuple):
         pairs = zip(ours, theirs, strict=True)
-        found = [difference(a, b, loose) for a, b in pairs]
+        found = [difference(a, b, loose, least) for a, b in pairs]
         return next((text for text in found if text), None)
     if not hasattr(theirs, "dtype"):
         return None if ours == theirs else f"{ours}, but JAX: {theirs}"
@@ -320,7 +325,7 @@ def difference(ours, theirs, loose=1.0):
         return None if ours.shape == theirs.shape else "shapes of float0"
     if types[0] != types[1]:
         return f"{types[0]}, but JAX: {types[1]}"
-    return distance(np.asarray(ours), np.asarray(theirs), loose)
+    return distance(np.asarray(ours), np.asarray(theirs), loose, least)
 
 
 def say(x):
@@ -330,12 +335,12 @@ def say(x):
     return f"{type(x).__name__}: {str(x).splitlines()[0] if str(x) else ''}"
 
 
-def distance(ours, theirs, loose):
+def distance(ours, theirs, loose, least):
     """Say where two arrays differ by more than rounding, as seen from the largest."""
     if dtype_kind(theirs) in "biu":
         close = ours == theirs
     else:
-        rtol = loose * TOLERANCES.get(theirs.dtype.name, 1e-9)
+        rtol = loose * max(TOLERANCES.get(theirs.dtype.name, 0), least)
         wide = complex if theirs.dtype.kind == "c" else float
         ours, theirs = ours.astype(wide), theirs.astype(wide)
         finite = np.abs(theirs[np.isfinite(theirs)])
@@ -424,12 +429,16 @@ class Comparison:
 
     def compare(self, what, lines, values, ours, theirs, loose=1.0):
         self.checked += 1
-        problem = self.ours.attempt(difference, ours, theirs, loose)
+        text = " ".join(line for _, line in lines)
+        whole = len(lines) > 1
+        used = {name: x for name, x in values.items() if whole or name in text}
+        exact = [TOLERANCES.get(x.dtype.name, 1e-9) for x in used.values()]
+        least = max(exact, default=1e-9)
+        problem = self.ours.attempt(difference, ours, theirs, loose, least)
         if problem and not self.expected(lines, ours, theirs):
             text = "; ".join(f"{name} = {line}" for name, line in lines)
-            used = [f"{n}: {x.dtype.name}{list(x.shape)}" for n, x in values.items()
-                    if len(lines) > 1 or n in lines[0][1]]  # fmt: skip
-            self.found.append(f"{what} of [{text}] at {', '.join(used)}: {problem}")
+            types = [f"{n}: {x.dtype.name}{list(x.shape)}" for n, x in used.items()]
+            self.found.append(f"{what} of [{text}] at {', '.join(types)}: {problem}")
         return not problem
 
 
