@@ -80,7 +80,13 @@ TRANSFORMATIONS = [plain, jvp, vjp, mapped]
 
 
 def eager(g, values):
-    return g(values)
+    """What comes out as a number of Python, in JAX too, has its type here."""
+    number = int | float | complex
+    asarray = minijax.numpy.asarray
+    outs = g(values)
+    return minijax.tree_util.tree_map(
+        lambda x: asarray(x) if isinstance(x, number) else x, outs
+    )
 
 
 def as_jaxpr(g, values):

@@ -335,7 +335,7 @@ def say(x):
     return f"{type(x).__name__}: {str(x).splitlines()[0] if str(x) else ''}"
 
 
-def distance(ours, theirs, loose, least):
+def distance(ours, theirs, loose, least=1e-9):
     """Say where two arrays differ by more than rounding, as seen from the largest."""
     if dtype_kind(theirs) in "biu":
         close = ours == theirs

@@ -131,8 +131,12 @@ def strong(x):
 
 
 def psum_of_unmapped(size, x):
-    """Return the sum of `size` values equal to `x`, in the dtype of `x`."""
-    return lax.mul(lax.convert_element_type(size, typeof(x).dtype), x)
+    """Return the sum of `size` values equal to `x`, in the dtype of `x`.
+
+    Of weak ones a number stays weak, and an array does not, as in JAX.
+    """
+    number = typeof(x).dtype.type(size).item()  # Python's: it takes the type of `x`
+    return lax.mul(number, strong(x) if typeof(x).ndim else x)
 
 
 reduce_over_axis(psum_p, lax.reduce_sum, psum_of_unmapped)
@@ -559,7 +563,7 @@ def _check_divisible(function, x, dimension, axis_size, tiled):
 
 
 def _scatter_own(axis, x, dim, axis_name, axis_size, scatter_dimension, tiled):
-    total = psum_of_unmapped(axis.size, x) if dim is None else lax.reduce_sum(x, (dim,))
+    total = lax.mul(x, axis.size) if dim is None else lax.reduce_sum(x, (dim,))
     if tiled:
         total = _split_axis(total, scatter_dimension, axis.size)
     return total, scatter_dimension

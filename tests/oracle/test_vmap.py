@@ -281,3 +281,33 @@ def test_errors_have_the_class_of_jax(call):
         call(jax.vmap)
     with pytest.raises(theirs.type):
         call(minijax.vmap)
+
+
+SHARED = [
+    (name, dtype, shape)
+    for name, dtypes in (
+        ("psum", "fic"),
+        ("pmean", "fic"),
+        ("pmax", "fi"),
+        ("pmin", "fi"),
+    )
+    for dtype in dtypes
+    for shape in ((), (2,))
+]
+SHARED += [("psum_scatter", dtype, (2,)) for dtype in "fic"]
+NAMES = {"f": "float32", "i": "int32", "c": "complex64"}
+
+
+@pytest.mark.parametrize("name, dtype, shape", SHARED)
+def test_what_all_examples_share_is_as_weak_as_in_jax(name, dtype, shape):
+    def types(package):
+        weak = package.ShapeDtypeStruct(shape, NAMES[dtype], weak_type=True)
+
+        def f(v):
+            one = lambda x: getattr(package.lax, name)(v, "i")  # noqa: E731
+            return package.vmap(one, axis_name="i")(package.numpy.arange(2))
+
+        [aval] = package.make_jaxpr(f)(weak).out_avals
+        return aval.shape, aval.dtype.name, aval.weak_type
+
+    assert types(minijax) == types(jax)
