@@ -25,7 +25,7 @@ import minijax
 from minijax.core import rule_tables
 from minijax.jitting.compilation import backends
 from minijax.llvm import compiler
-from tests.turns import by_turns
+from tests.shares_of_cases import by_turns
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
 # "1": all arrays are on cpu:1; "card": on a GPU that is emulated; "gpu": on a real one;

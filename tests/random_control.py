@@ -81,12 +81,12 @@ TRANSFORMATIONS = [plain, jvp, vjp, mapped]
 
 def eager(g, values):
     """What comes out as a number of Python, in JAX too, has its type here."""
-    number = int | float | complex
-    asarray = minijax.numpy.asarray
-    outs = g(values)
-    return minijax.tree_util.tree_map(
-        lambda x: asarray(x) if isinstance(x, number) else x, outs
-    )
+
+    def typed(x):
+        python = isinstance(x, int | float | complex)
+        return minijax.numpy.asarray(x) if python else x
+
+    return minijax.tree_util.tree_map(typed, g(values))
 
 
 def as_jaxpr(g, values):
