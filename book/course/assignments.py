@@ -43,7 +43,7 @@ def files_of(at: Stage, path: Path) -> tuple[Files, dict[str, str]]:
     """The package that a notebook makes of a page, and its solutions of exercises.
 
     Raises:
-      BookError: an exported cell is missing, cannot be read, or lacks what others use.
+      BookError: an exported cell is missing, or cannot be read.
     """
     book = nbformat.read(path, as_version=4)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
@@ -66,10 +66,7 @@ def files_of(at: Stage, path: Path) -> tuple[Files, dict[str, str]]:
     new = [replace(c, text=texts.get(c.index, c.text)) for c in at.chapter.cells]
     chapters = [*at.whole.chapters[:-1], replace(at.chapter, cells=new)]
     answers = {str(c.metadata[EXERCISE]): c.source for c in cells if _is_solved(c)}
-    try:
-        return export.written(Package(chapters)), answers
-    except BookError as error:
-        raise BookError(f"what other cells use is still to write: {error}") from None
+    return export.written(Package(chapters)), answers
 
 
 def _is_solved(cell: nbformat.NotebookNode) -> bool:
