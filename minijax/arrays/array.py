@@ -224,10 +224,6 @@ def as_array_impl(x):
     return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
-# Rules ``rule(*avals, **params)`` return the avals of the results.
-shape_rules = RuleTable("shape")
-
-
 eval_rules = Registry()  # What each primitive does to plain buffers.
 
 
@@ -289,6 +285,10 @@ def def_shape_and_impl(primitive, shape, compute):
     shape_rules[primitive] = shape
     eval_rules[primitive] = through_wider_dtypes(primitive, compute)
     impl_rules[primitive] = impl
+
+
+# Rules ``rule(*avals, **params)`` return the avals of the results.
+shape_rules = RuleTable("shape")
 
 
 @functools.cache

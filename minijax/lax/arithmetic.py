@@ -10,6 +10,7 @@ References: ``jax.lax``, ``jax.lax.convert_element_type``,
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_rest.md: elementwise_shape, documented (d3a030d8).
 # Amended in chapters/02_arrays_rest.md: broadcast_in_dim (3e970572).
+# Amended in chapters/02_arrays_rest.md: promote_dtypes (23b61196).
 
 from collections.abc import Callable, Sequence
 from typing import Any
