@@ -59,7 +59,7 @@ _LEAF = PyTreeDef(None, None, [])
 
 
 def _flatten(tree, is_leaf, leaves):
-    kind = node_kinds.get(type(tree)) or node_kind(tree)
+    kind = node_kinds.get(type(tree)) or node_kind(tree)  # the first is faster
     if kind is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return _LEAF
