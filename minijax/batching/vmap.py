@@ -13,11 +13,11 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Made from chapters/06_vmap.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/06_vmap_rest.md: BatchTrace.process_primitive (aa6551a4).
-# Amended in chapters/06_vmap_rest.md: vmap (8648b4bb).
+# Amended in chapters/06_vmap_rest.md: vmap (bede2d20).
 # Amended in chapters/06_vmap_rest.md: BatchTracer.concrete, BatchTracer.provenance
 #   (3004a00a).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
-# Amended in chapters/28_indexing_rest.md: vmap (6cdc5b62).
+# Amended in chapters/28_indexing_rest.md: vmap (f44c9876).
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -186,6 +186,22 @@ def broadcast_batch_dim(x, place, size):
     return lax.broadcast_in_dim(x, shape, kept)
 
 
+def append_axes(x, ndim):
+    """Return `x` with axes of size 1 at its end, so that it has `ndim` of them."""
+    shape = typeof(x).shape
+    if len(shape) == ndim:
+        return x
+    ones = (1,) * (ndim - len(shape))
+    return lax.broadcast_in_dim(x, shape + ones, range(len(shape)))
+
+
+def aligned_axis(args, dims):
+    """Return the mapped axis that all operands but shared scalars agree on, or None."""
+    avals = map(typeof, args)
+    places = {(aval.shape, dim) for aval, dim in zip(avals, dims) if aval.ndim}
+    return places.pop()[1] if len(places) == 1 else None
+
+
 def batch_dim_to_front(x, dim, size):
     """Return `x` with the mapped axis in front: moved there, or new and of `size`."""
     return broadcast_batch_dim(x, 0, size) if dim is None else move_one_axis(x, dim, 0)
@@ -203,22 +219,6 @@ def align(args, dims):
     ]
     ndim = max(typeof(x).ndim for x in fronted)
     return [append_axes(x, ndim) if typeof(x).ndim else x for x in fronted]
-
-
-def append_axes(x, ndim):
-    """Return `x` with axes of size 1 at its end, so that it has `ndim` of them."""
-    shape = typeof(x).shape
-    if len(shape) == ndim:
-        return x
-    ones = (1,) * (ndim - len(shape))
-    return lax.broadcast_in_dim(x, shape + ones, range(len(shape)))
-
-
-def aligned_axis(args, dims):
-    """Return the mapped axis that all operands but shared scalars agree on, or None."""
-    avals = map(typeof, args)
-    places = {(aval.shape, dim) for aval, dim in zip(avals, dims) if aval.ndim}
-    return places.pop()[1] if len(places) == 1 else None
 
 
 def vectorized_rule(primitive):
@@ -417,7 +417,31 @@ vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
 
 
-def place_output(call, axis, i, value, dim, place):
+def _mapped_axis_of_product(args, dims, contract, batch):
+    """Return where the mapped axis is: a product has batch axes, then free axes."""
+    axes = [(0, axis) for axis in batch[0]]
+    for side, x in enumerate(args):
+        bound = (*contract[side], *batch[side])
+        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
+    mine = (0, dims[0]) if dims[0] is not None else (1, dims[1])
+    return axes.index(mine)
+
+
+def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
+    contract, batch = (
+        tuple(map(shift_axes_past_batch, pair, dims)) for pair in dimension_numbers
+    )
+    if None not in dims:
+        batch = tuple((dim, *axes) for dim, axes in zip(dims, batch))
+    numbers = contract, batch
+    results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
+    return results, [_mapped_axis_of_product(args, dims, contract, batch)]
+
+
+vmap_rules[lax.dot_general_p] = _dot_general
+
+
+def _place_output(call, axis, i, value, dim, place):
     """Return one result with its mapped axis where out_axes says."""
     if place is None and dim is None:
         return value
@@ -426,36 +450,6 @@ def place_output(call, axis, i, value, dim, place):
     if dim is None:
         return broadcast_batch_dim(value, place % ndim, axis.size)
     return move_one_axis(value, dim, place % ndim)
-
-
-def _mapped_axis_of_product(args, dims, contract, batch):
-    """Return where the mapped axis is: a product has batch axes, then free axes."""
-    axes = [(0, axis) for axis in batch[0]]
-    for side, x in enumerate(args):
-        bound = (*contract[side], *batch[side])
-        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
-    return axes.index((0, dims[0]) if dims[0] is not None else (1, dims[1]))
-
-
-def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_dim, rhs_dim = dims
-    contract = (
-        shift_axes_past_batch(lhs_contract, lhs_dim),
-        shift_axes_past_batch(rhs_contract, rhs_dim),
-    )
-    batch = (
-        shift_axes_past_batch(lhs_batch, lhs_dim),
-        shift_axes_past_batch(rhs_batch, rhs_dim),
-    )
-    if None not in dims:
-        batch = (lhs_dim, *batch[0]), (rhs_dim, *batch[1])
-    numbers = contract, batch
-    results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
-    return results, [_mapped_axis_of_product(args, dims, contract, batch)]
-
-
-vmap_rules[lax.dot_general_p] = _dot_general
 
 
 def _mapped_refs(call, in_axes, args):
@@ -523,7 +517,7 @@ def vmap(
         values, dims_out = batch_flat_fun(call, call.leaves, dims, axis)
         places = flatten_axes("vmap out_axes", out_axes, call.out_tree)
         outputs = zip(values, dims_out, places)
-        placed = [place_output(call, axis, i, *o) for i, o in enumerate(outputs)]
+        placed = [_place_output(call, axis, i, *o) for i, o in enumerate(outputs)]
         return call.output(placed)
 
     if fun.__doc__:
