@@ -73,6 +73,7 @@ def slice_limits(place):
         return place, place + 1, 1
     if place.step < 0:
         return (place[-1], place[0] + 1, -place.step) if place else (0, 0, 1)
+    # An empty range may stop before it starts, and `lax.slice` refuses that.
     stop = place.stop if place else place.start
     return place.start, stop, place.step
 
