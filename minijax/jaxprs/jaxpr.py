@@ -15,7 +15,7 @@ References: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var
 # edit the chapter, not this file.
 # Amended in chapters/07_jaxprs_rest.md: make_jaxpr, eval_shape (702fd474).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTracer.provenance, JaxprTrace.__init__,
-#   trace_to_jaxpr, _stage (ecf30574).
+#   trace_to_jaxpr, _stage (3cc1951e).
 # Amended in chapters/07_jaxprs_rest.md: JaxprTrace.stage_value, JaxprTrace.record
 #   (26427f2f).
 # Amended in chapters/07_jaxprs_rest.md: EquationTrace.stages (2ede4274).
@@ -77,19 +77,8 @@ from minijax.typing import P
 # Programs as data: variables, equations, jaxprs, and how to run one.
 
 
-class Var:
-    """A variable: one object for its definition and all of its uses.
-
-    It has no name. The printer gives it a letter.
-
-    Args:
-      aval: the `ShapedArray` of the values that it stands for.
-    """
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval):
-        self.aval = aval
+class _VarText:
+    __slots__ = ()
 
     def __repr__(self):
         return f"Var({self.aval.str_short()})"
@@ -99,42 +88,32 @@ class Var:
         return names[self]
 
 
-@dataclasses.dataclass(slots=True, eq=False, repr=False)
-class JaxprEqn:
-    """One operation: ``outvars = primitive[params] invars``.
+class _LiteralText:
+    __slots__ = ()
 
-    Attributes:
-      invars: list of operands, each a `Var` or a `Literal`.
-      outvars: list of the variables that the results define.
-      primitive: the `Primitive`.
-      params: its parameters, a dictionary with hashable values.
-      source: the place in the user's program that bound it; None where none was sought.
-    """
+    def __repr__(self):
+        return f"Literal({self.val})"
 
-    invars: list
-    outvars: list
-    primitive: object
-    params: dict
-    source: object = None
+    def spell(self, names):
+        """Return the number and its type, such as ``2.0:f32[]``."""
+        number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
+        return f"{number}:{self.aval.str_short()}"
+
+
+class _EquationText:
+    __slots__ = ()
 
     def __repr__(self):
         return flat_text(pp_eqn(self, PrintContext())).rstrip()
 
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
+class _Record:
+    """What has attributes, of which a copy may have others."""
+
     def replace(self, **changes):
         """Return a copy in which some attributes are different."""
         return dataclasses.replace(self, **changes)
-
-
-def new_eqn(primitive, invars, params):
-    """Return the equation of an operation; its shape rule gives the results' types.
-
-    Args:
-      primitive: a `Primitive`.
-      invars: list of operands, each a `Var` or a `Literal`.
-      params: dictionary of its parameters.
-    """
-    avals = infer_out_avals(primitive, [atom.aval for atom in invars], params)
-    return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
 
 
 def _check_number(kind, variables, values):
@@ -168,8 +147,74 @@ class _Program:
         return jaxpr_text(self, **settings)
 
 
+def abstractify(x):
+    """Return the abstract value of an array, or of anything with a shape and a dtype.
+
+    Args:
+      x: array, scalar, tracer, `ShapeDtypeStruct`, `ShapedArray`, …
+
+    Raises:
+      TypeError: if `x` has no type that an array can have.
+    """
+    try:
+        return typeof(x)
+    except TypeError:
+        if is_ref(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise
+    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
+    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
+    shape = canonicalize_int_tuple(x.shape, "Shapes")
+    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
+
+
+class Var(_VarText):
+    """A variable: one object for its definition and all of its uses.
+
+    It has no name. The printer gives it a letter.
+
+    Args:
+      aval: the `ShapedArray` of the values that it stands for.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
+class JaxprEqn(_EquationText, _Record):
+    """One operation: ``outvars = primitive[params] invars``.
+
+    Attributes:
+      invars: list of operands, each a `Var` or a `Literal`.
+      outvars: list of the variables that the results define.
+      primitive: the `Primitive`.
+      params: its parameters, a dictionary with hashable values.
+      source: the place in the user's program that bound it; None where none was sought.
+    """
+
+    invars: list
+    outvars: list
+    primitive: object
+    params: dict
+    source: object = None
+
+
+def new_eqn(primitive, invars, params):
+    """Return the equation of an operation; its shape rule gives the results' types.
+
+    Args:
+      primitive: a `Primitive`.
+      invars: list of operands, each a `Var` or a `Literal`.
+      params: dictionary of its parameters.
+    """
+    avals = infer_out_avals(primitive, [atom.aval for atom in invars], params)
+    return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
+
+
 @dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
-class Jaxpr(_Program):
+class Jaxpr(_Program, _Record):
     """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
 
     Attributes:
@@ -183,10 +228,6 @@ class Jaxpr(_Program):
     invars: list
     outvars: list
     eqns: list
-
-    def replace(self, **changes):
-        """Return a copy in which some attributes are different."""
-        return dataclasses.replace(self, **changes)
 
 
 # Staging: the trace that writes down what a function does, as a jaxpr.
@@ -257,7 +298,7 @@ class EquationTrace(Trace):
         return [JaxprTracer(self, var) for var in eqn.outvars]
 
 
-class Literal:
+class Literal(_LiteralText):
     """A scalar that is written into an equation in place of a variable.
 
     Args:
@@ -274,14 +315,6 @@ class Literal:
     def value(self):
         """The number, with the type that it had when it was written down."""
         return convert_literal(self.val, self.aval)
-
-    def __repr__(self):
-        return f"Literal({self.val})"
-
-    def spell(self, names):
-        """Return the number and its type, such as ``2.0:f32[]``."""
-        number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
-        return f"{number}:{self.aval.str_short()}"
 
 
 def as_literal(x):
@@ -341,7 +374,6 @@ class JaxprTrace(EquationTrace):
 
     Args:
       parent: the trace that was current before; nothing is passed on to it.
-      origin: a `TraceProvenance`, for messages.
     """
 
     def __init__(self, parent, origin=None):
@@ -461,26 +493,6 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list]:
 
 
 # Looking at a function's program, or at its types alone, without running it.
-
-
-def abstractify(x):
-    """Return the abstract value of an array, or of anything with a shape and a dtype.
-
-    Args:
-      x: array, scalar, tracer, `ShapeDtypeStruct`, `ShapedArray`, …
-
-    Raises:
-      TypeError: if `x` has no type that an array can have.
-    """
-    try:
-        return typeof(x)
-    except TypeError:
-        if is_ref(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
-            raise
-    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
-    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
-    shape = canonicalize_int_tuple(x.shape, "Shapes")
-    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
 
 
 def _stage(name, call):
