@@ -132,12 +132,12 @@ HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__)
 
 def user_entries(steps):
     """Return the entries of the user: not ours, nor of a helper that we have called."""
-    kept, before = [], True  # before: whether the entry before is the user's
+    kept, called_by_us = [], False
     for step in steps:
         name = step.tb_frame.f_code.co_filename
-        ours = is_internal_file(name) or (not before and name.startswith(HELPERS))
+        ours = is_internal_file(name) or (called_by_us and name.startswith(HELPERS))
         kept += [] if ours else [step]
-        before = not ours
+        called_by_us = ours
     return kept
 
 
@@ -211,6 +211,21 @@ def fold(error, mode):
         error.add_note(FOLDED)
 
 
+def place_above(steps, cut):
+    """Return the user's frame above an entry of a traceback, and its `UserLine`.
+
+    Args:
+      steps: the entries.
+      cut: how many of them end with the user's; 0 if the error is still inside.
+    """
+    if cut:
+        frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
+    else:
+        frame = user_frame_of(steps[0].tb_frame) if steps else None
+        instruction = frame.f_lasti if frame else 0
+    return frame, frame and UserLine(frame.f_code, instruction)
+
+
 # Where an error was raised, and what our function had been given there: diagnostics.
 
 ARRAY_TYPES = (Array, np.ndarray, np.generic)
@@ -227,8 +242,8 @@ class Scene:
 
     def __init__(self, error):
         steps = traceback_entries(error.__traceback__)
-        users = [i for i, step in enumerate(steps) if step in user_entries(steps)]
-        cut = users[-1] + 1 if users else 0  # below the innermost entry of the user
+        users = user_entries(steps)
+        cut = steps.index(users[-1]) + 1 if users else 0
         self.frame, self.line = place_above(steps, cut)
         self.below = [step.tb_frame for step in steps[cut:]]
 
@@ -239,21 +254,6 @@ class Scene:
         leaves = [part for leaf in given for part in slice_components(leaf)]
         found = {id(x): x for x in leaves if isinstance(x, ARRAY_TYPES)}
         return list(found.values())
-
-
-def place_above(steps, cut):
-    """Return the user's frame above an entry of a traceback, and its `UserLine`.
-
-    Args:
-      steps: the entries.
-      cut: how many of them end with the user's; 0 if the error is still inside.
-    """
-    if cut:
-        frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
-    else:
-        frame = user_frame_of(steps[0].tb_frame) if steps else None
-        instruction = frame.f_lasti if frame else 0
-    return frame, frame and UserLine(frame.f_code, instruction)
 
 
 # The floors whose functions take arrays.
