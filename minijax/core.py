@@ -116,11 +116,11 @@ class RuleTable(Registry):
     """One meaning for programs: a dictionary from primitives to rules.
 
     Args:
-      name: the heading of this column in the rule grid, for example ``"jvp"``.
+      name: the name of this meaning, for example ``"jvp"``.
 
     Attributes:
-      reasons: for primitives without a rule on purpose, why, in one sentence. It no
-        longer counts when a rule arrives.
+      reasons: for primitives without a rule on purpose, why, in one sentence. A reason
+        no longer counts once there is a rule.
     """
 
     def __init__(self, name, default=None):
