@@ -278,6 +278,30 @@ FOLDING = """
 vmap_rules.update({p: folding_rule(p) for p in primitives_named(FOLDING)})
 
 
+def _mapped_axis_of_product(args, dims, contract, batch):
+    """Return where the mapped axis is: a product has batch axes, then free axes."""
+    axes = [(0, axis) for axis in batch[0]]
+    for side, x in enumerate(args):
+        bound = (*contract[side], *batch[side])
+        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
+    mine = (0, dims[0]) if dims[0] is not None else (1, dims[1])
+    return axes.index(mine)
+
+
+def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
+    contract, batch = (
+        tuple(map(shift_axes_past_batch, pair, dims)) for pair in dimension_numbers
+    )
+    if None not in dims:
+        batch = tuple((dim, *axes) for dim, axes in zip(dims, batch))
+    numbers = contract, batch
+    results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
+    return results, [_mapped_axis_of_product(args, dims, contract, batch)]
+
+
+vmap_rules[lax.dot_general_p] = _dot_general
+
+
 def _transpose(axis, args, dims, permutation):
     [x], [dim] = args, dims
     return [lax.transpose(x, (dim, *shift_axes_past_batch(permutation, dim)))], [0]
@@ -415,30 +439,6 @@ def _clamp(axis, args, dims):
 vmap_rules[lax.pad_p] = _pad
 vmap_rules[lax.select_n_p] = _select_n
 vmap_rules[lax.clamp_p] = _clamp
-
-
-def _mapped_axis_of_product(args, dims, contract, batch):
-    """Return where the mapped axis is: a product has batch axes, then free axes."""
-    axes = [(0, axis) for axis in batch[0]]
-    for side, x in enumerate(args):
-        bound = (*contract[side], *batch[side])
-        axes += [(side, axis) for axis in range(typeof(x).ndim) if axis not in bound]
-    mine = (0, dims[0]) if dims[0] is not None else (1, dims[1])
-    return axes.index(mine)
-
-
-def _dot_general(axis, args, dims, dimension_numbers, **dtypes):
-    contract, batch = (
-        tuple(map(shift_axes_past_batch, pair, dims)) for pair in dimension_numbers
-    )
-    if None not in dims:
-        batch = tuple((dim, *axes) for dim, axes in zip(dims, batch))
-    numbers = contract, batch
-    results = lax.dot_general_p.bind_all(*args, dimension_numbers=numbers, **dtypes)
-    return results, [_mapped_axis_of_product(args, dims, contract, batch)]
-
-
-vmap_rules[lax.dot_general_p] = _dot_general
 
 
 def _place_output(call, axis, i, value, dim, place):
