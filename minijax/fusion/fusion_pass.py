@@ -97,12 +97,12 @@ def gathers_in_rows(both):
 
     Those are better put side by side before.
     """
-    for node in both.producer.nodes:
+    then = both.consumer.fold_axes
+    for node in [x for x in both.producer.nodes if x.op == "load" and x.args]:
         moving = {axis for number in node.args for axis in number.level}
-        across = both.consumer.fold_axes - moving
-        if node.op == "load" and moving - both.consumer.fold_axes:
-            if any(abs(node.detail.place.strides[axis]) > 1 for axis in across):
-                return False
+        steps = [abs(node.detail.place.strides[axis]) for axis in then - moving]
+        if moving - then and max(steps, default=0) > 1:
+            return False
     return True
 
 
