@@ -8,9 +8,20 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.cpu_backend.backend import CPUProgram
 from minijax.kernels.ir import Affine, Guard, Loop, Parameter, Store
-from minijax.kernels.loop_nests import Kernel, load_node
+from minijax.kernels.loop_nests import (
+    Kernel,
+    constant_node,
+    index_node,
+    load_node,
+    op_node,
+)
 from minijax.llvm.codegen import KernelEmitter
-from minijax.llvm.vectors import guard_edges, split_at_edges, split_extent
+from minijax.llvm.vectors import (
+    guard_edges,
+    guards_of,
+    split_at_edges,
+    split_extent,
+)
 from minijax.threads.pool import ThreadPool
 
 F32 = np.dtype("float32")
@@ -77,6 +88,23 @@ def test_no_edges_no_parts():
     assert guard_edges(KernelEmitter(short), loop) == ()
 
 
+def test_a_comparison_of_indices_is_a_guard():
+    """It is settled where all indices of a part agree."""
+    n = index_node(0)
+    less = op_node("lt", n, constant_node(100, n.dtype))
+    [(place, limit)] = guards_of(less, (400,))
+    numbers = np.arange(400)
+    inside = (place.at((numbers,)) >= 0) & (place.at((numbers,)) < limit)
+    np.testing.assert_array_equal(inside, numbers < 100)
+    f = KernelEmitter(padded(400, [(0, 1, 400)]))
+    for ends, word in (((0, 99), "true"), ((100, 399), "false"), ((96, 103), None)):
+        f.ranges = {0: ends}
+        assert f.is_settled(less) == word
+    narrow = op_node("convert", n, dtype=np.dtype("int8"))
+    assert guards_of(op_node("lt", narrow, narrow), (100,))
+    assert guards_of(op_node("lt", narrow, narrow), (400,)) == ()
+
+
 def neighbours(x):
     """The sum of three neighbours, with nothing beyond the ends."""
     p = jnp.pad(x, 1)
@@ -96,6 +124,18 @@ ROWS = {
     "in steps": lambda x: lax.pad(x[::2], x[0], [(3, 3, 0)]) * 2,
     "the greatest": lambda x: jnp.pad(x, (90, 1), constant_values=-5).max(),
     "the sum": lambda x: jnp.pad(x, (90, 1)).sum(),
+    "by its index": lambda x: jnp.where(jnp.arange(x.size) >= 70, x, x * 2),
+    "behind": lambda x: jnp.where(3 * jnp.arange(x.size) + 2 < 200, x, 1),
+    "an index that wraps": lambda x: jnp.where(
+        jnp.arange(x.size).astype("int8") > 5, x, x * 2
+    ),
+    "an index below zero": lambda x: jnp.where(
+        jnp.arange(x.size, dtype="uint32") - 66 <= 3, x, x * 2
+    ),
+    "backwards": lambda x: jnp.where(99 - jnp.arange(x.size) > 0, x, 1),
+    "two indices": lambda x: jnp.where(
+        jnp.arange(x.size) * 2 < jnp.arange(x.size) + 80, x, 1
+    ),
     "cut off": lambda x: lax.pad(x, x[0], [(-1, 2, 0)]) * 3,
 }
 SIZES = (1, 7, 63, 64, 65, 127, 128, 129, 200, 1000, 4097)

@@ -25,6 +25,7 @@ from minijax.llvm.instructions import (
     llvm_memory_type,
     llvm_type,
     pointer_type,
+    splat,
 )
 from minijax.llvm.vectors import (
     ElementEmitter,
@@ -113,6 +114,8 @@ def emit_node(f, node):
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
         return emit_load(f, parameter, place, guards, other, terms, node.args)
+    if settled := f.is_settled(node):
+        return splat("i1", settled, lanes)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):

@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.dtypes import short_dtype_name
-from minijax.kernels.ir import Parameter, child_steps, compute_dtype, fold_ops, is_scan
+from minijax.kernels.ir import (
+    Affine,
+    Guard,
+    Parameter,
+    child_steps,
+    compute_dtype,
+    fold_ops,
+    is_scan,
+)
 from minijax.llvm.instructions import (
     HALF_CONVERSIONS,
     FunctionBuilder,
@@ -266,6 +274,13 @@ class ElementEmitter(FunctionBuilder):
         pairs = zip(guards, ends)
         return [g for g, ((low, high), limit) in pairs if low < 0 or high >= limit]
 
+    def is_settled(self, node):
+        """Return what a comparison of indices is in this part of a loop: "true",
+        "false", or None where it changes."""
+        guards = guards_of(node, self.kernel.sizes) if self.ranges else ()
+        found = self.open_guards(guards) if guards else guards
+        return "false" if found is None else "true" if guards and not found else None
+
     def inside(self, guards):
         """Write guards; return a bool and a mask, None for what does not occur."""
         scalar = mask = None
@@ -345,6 +360,67 @@ def split_at_edges(size, lanes, edges):
     return parts + [(whole, size - whole, 1)] * (size > whole)
 
 
+def guards_of(step, sizes):
+    """Return the guards of a load, or a comparison of indices as one; else ()."""
+    op = getattr(step, "op", "")
+    if op == "load":
+        return step.detail.guards
+    if op not in COMPARED or step.args[0].dtype.kind not in "iu":
+        return ()
+    first, second = (affine_number(arg, sizes) for arg in step.args)
+    if first is None or second is None:
+        return ()
+    less, equal = COMPARED[op]
+    if less:
+        first, second = second, first
+    strides = [a - b for a, b in zip(first.strides, second.strides)]
+    place = Affine(first.offset - second.offset - (not equal), tuple(strides))
+    return (Guard(place, 2**62),)
+
+
+# From comparisons to whether the first number is the smaller one, and may be equal.
+COMPARED = {"lt": (1, 0), "le": (1, 1), "gt": (0, 0), "ge": (0, 1)}
+
+
+def affine_number(node, sizes):
+    """Return what a node is as an `Affine` of the indices; None if it is none."""
+    still = (0,) * len(sizes)
+    if node.op == "constant":
+        return Affine(int(node.detail), still)
+    if node.op == "index":
+        return Affine(0, tuple(int(axis == node.detail) for axis in range(len(sizes))))
+    args = [affine_number(arg, sizes) for arg in node.args] if node.op in AFFINE else []
+    if not args or None in args:
+        return None
+    found = AFFINE[node.op](*args)
+    info = np.iinfo(node.dtype) if node.dtype.kind in "iu" else None
+    if found is None or info is None:
+        return None
+    least, most = found.bounds(sizes)
+    return found if info.min <= least and most <= info.max else None
+
+
+def _sum(a, b, sign=1):
+    strides = [x + sign * y for x, y in zip(a.strides, b.strides)]
+    return Affine(a.offset + sign * b.offset, tuple(strides))
+
+
+def _product(a, b):
+    if any(a.strides) and any(b.strides):
+        return None
+    a, factor = (b, a.offset) if any(b.strides) else (a, b.offset)
+    return Affine(a.offset * factor, tuple(factor * x for x in a.strides))
+
+
+# Operations on such numbers, as long as they fit into their dtype.
+AFFINE = {
+    "add": _sum,
+    "sub": functools.partial(_sum, sign=-1),
+    "mul": _product,
+    "convert": lambda a: a,
+}
+
+
 def guard_edges(f, loop):
     """Return the indices of a loop of vectors at which a guard opens or closes.
 
@@ -357,8 +433,7 @@ def guard_edges(f, loop):
     found, steps = set(), [*loop.body]
     for step in steps:
         steps += child_steps(step)
-        guards = step.detail.guards if getattr(step, "op", "") == "load" else ()
-        for place, limit in guards:
+        for place, limit in guards_of(step, f.kernel.sizes):
             if place.axes == (axis,):
                 stride = place.strides[axis]
                 ends = -place.offset, limit - place.offset

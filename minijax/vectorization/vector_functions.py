@@ -226,16 +226,22 @@ def is_function_call(step):
 def widest_dtype(loop):
     """Return the dtype of the longest numbers that a loop computes with.
 
-    Numbers that are computed places do not count: each lane's is taken out of them.
+    Numbers that are computed places do not count: each lane's is taken out of them. Nor
+    do those that indices and constants make, unless they are stored.
     """
     steps = [*walk_nest(loop.body)]
     nodes = [step for step in steps if isinstance(step, Node)]
-    places = {arg for node in nodes if node.op == "load" for arg in node.args}
-    nodes += [step.node for step in steps if isinstance(step, Store)]
-    nodes += [fold.args[0] for fold in loop.folds]
-    kept = [x for x in nodes if x.op not in ("constant", "index") and x not in places]
-    dtypes = [node.dtype for node in kept]
-    return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)
+    aside = {arg for node in nodes if node.op == "load" for arg in node.args}
+    for node in nodes:
+        whole = node.dtype.kind in "iu" and node.op != "load"
+        known = (x in aside or x.op in ("constant", "index") for x in node.args)
+        aside |= {node} if whole and all(known) else set()
+    ends = [step.node for step in steps if isinstance(step, Store)]
+    ends += [fold.args[0] for fold in loop.folds]
+    dtypes = [x.dtype for x in nodes if x not in aside]
+    dtypes += [x.dtype for x in ends if x.op not in ("constant", "index")]
+    rest = [x.dtype for x in (*nodes, *ends)][:1]
+    return max(dtypes or rest, key=lambda dtype: dtype.itemsize)
 
 
 def vector_lanes(kernel, loop, target):
