@@ -36,7 +36,7 @@ def shared_reads(first, second):
     found = []
     for buffer, read in others.items():
         made = known.get(buffer)
-        if made and not made.guards + read.guards:
+        if made and not made.guards + read.guards + made.terms + read.terms:
             full = all(made.place.strides) and all(read.place.strides)
             found += [ProducerConsumerEdge(buffer, made, read)] if full else []
     return found
@@ -88,7 +88,22 @@ def is_profitable(both, target):
         and stays_in_rows(both, target)
         and all(is_worth_it(both, link, target) for link in both.edges)
         and is_straight(both, target)
+        and gathers_in_rows(both)
     )
+
+
+def gathers_in_rows(both):
+    """Return whether no fold goes from row to row for columns that are gathered.
+
+    Those are better put side by side before.
+    """
+    then = both.consumer.fold_axes
+    for node in [x for x in both.producer.nodes if x.op == "load" and x.args]:
+        moving = {axis for number in node.args for axis in number.level}
+        steps = [abs(node.detail.place.strides[axis]) for axis in then - moving]
+        if moving - then and max(steps, default=0) > 1:
+            return False
+    return True
 
 
 def access_itemsize(access):

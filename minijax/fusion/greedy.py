@@ -128,7 +128,7 @@ def producer_consumer_edges(first, second):
         if buffer in first.made:
             read = node.detail
             made = [x for x in first.made[buffer] if _match(x, read)]
-            if not made:
+            if not made or read.terms:
                 return None
             found.append(ProducerConsumerEdge(buffer, made[0], read))
     return found

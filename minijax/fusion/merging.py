@@ -23,15 +23,14 @@ from minijax.kernels.builder import (
 from minijax.kernels.ir import (
     Affine,
     Guard,
-    Load,
+    IndirectTerm,
     Parameter,
     Store,
     compute_dtype,
-    is_affine,
     once_per_kernel,
-    union_of_levels,
+    stores_are_affine,
 )
-from minijax.kernels.loop_nests import Kernel, Node, backward_slice
+from minijax.kernels.loop_nests import Kernel, backward_slice, load_node
 from minijax.kernels.lowering import Launch
 
 # Where an element was made: the indices of one loop nest as numbers of another.
@@ -238,7 +237,8 @@ class FusedKernelBuilder(NodeBuilder):
         if op == "constant":
             detail = detail.tobytes()
         elif op == "load":
-            detail = (*detail[:3], detail.guards and detail.fill.tobytes())
+            outside = detail.guards or detail.terms
+            detail = (*detail[:3], outside and detail.fill.tobytes(), detail.terms)
         key = (op, node.dtype, detail, node.args)
         if key not in self.known:
             self.known[key] = node
@@ -289,6 +289,14 @@ def _guarded(k, x, guards, other):
     return x if inside is None else k.select(inside, x, other.item())
 
 
+def _within_limits(k, x, terms, other):
+    """Return the node that is another number where a computed one is over its limit."""
+    for number, term in terms:
+        inside = k.apply("and", k.ge(number, 0), k.lt(number, term.limit))
+        x = k.select(inside, x, other.item())
+    return x
+
+
 def parameter_for_buffer(parameters, buffer, like, written=False):
     """Return the parameter of a buffer, from a table or new there."""
     key = buffer, like.dtype
@@ -298,7 +306,7 @@ def parameter_for_buffer(parameters, buffer, like, written=False):
     return parameters[key]
 
 
-def copies(k, other, nodes, maps, guards=()):
+def copies(k, other, nodes, maps, guards=(), computed=()):
     """Write nodes of another kernel at these indices; return them by its own.
 
     Args:
@@ -306,31 +314,54 @@ def copies(k, other, nodes, maps, guards=()):
       other, nodes: from which one, and which of its nodes.
       maps: the index along each of its axes; None if both have the same loops.
       guards: where the nodes are of interest.
+      computed: pairs of a node and an `IndirectTerm`: numbers that the indices depend
+        on, as on axes behind those of the kernel.
     """
 
     def found(node, args):
         if node.op == "load":
-            return element(k, other.sources[node], node, maps, guards)
+            return element(
+                k, other.sources[node], node, args, (maps, guards, computed)
+            )
+        if node.op == "index" and computed:
+            at, terms = without_computed(maps[node.detail], computed)
+            parts = [k.mul(number, term.stride) for number, term in terms]
+            return functools.reduce(k.add, parts, number_at(k, at))
 
-    new = rewritten(k, nodes, maps, len(k.sizes), found)
+    new = rewritten(k, nodes, maps, len(k.sizes) + len(computed), found)
     names = [(new[node], name) for node, name in other.names if node in new]
     k.names.update(dict.fromkeys(names))
     return new
 
 
-def element(k, buffer, node, maps, guards):
+def without_computed(place, computed):
+    """Return what a place is along a kernel's axes, and its computed terms, as pairs of
+    a node and an `IndirectTerm`."""
+    rank = len(place.strides) - len(computed)
+    pairs = zip(computed, place.strides[rank:])
+    terms = [(x, IndirectTerm(stride, of.limit)) for (x, of), stride in pairs if stride]
+    return Affine(place.offset, place.strides[:rank]), terms
+
+
+def element(k, buffer, node, args, at):
     """Return the node of an element: of what is made here, or of a load.
 
     Args:
       k: a `FusedKernelBuilder`.
       buffer: from which the element is loaded.
       node: its load in another kernel.
-      maps, guards: as for `copies`.
+      args: what the computed numbers of its place have become.
+      at: `maps`, `guards` and `computed`, as for `copies`.
     """
-    like, place, own, other, _ = node.detail
+    (maps, guards, computed), rank = at, len(k.sizes)
+    like, place, own, other, terms = node.detail
+    terms = [*zip(args, terms)]
     if maps is not None:
-        place = compose_place(place, maps, len(k.sizes))
-        own = [(compose_place(at, maps, len(k.sizes)), limit) for at, limit in own]
+        place = compose_place(place, maps, rank + len(computed))
+        own = [(compose_place(at, maps, rank), limit) for at, limit in own]
+    if computed:
+        place, more = without_computed(place, computed)
+        terms = [*terms, *more]
     if own or guards:
         guards = _open(k, [*own, *guards])
         if guards is None:
@@ -338,34 +369,52 @@ def element(k, buffer, node, maps, guards):
     maker = k if buffer in k.made else k.recomputed.get(buffer)
     for store in maker.made[buffer] if maker else ():
         if is_bitcastable(store.parameter.dtype, like.dtype):
-            x = instance(k, maker, store, place, guards)
+            x = instance(k, maker, store, place, guards, (*terms,))
             if x is not None:
                 x = memory_round_trip(k, x, store.parameter, like)
+                x = _within_limits(k, x, terms, other) if terms else x
                 return _guarded(k, x, own, other) if own else x
-    level = place.axes
-    if guards:
-        level = union_of_levels([level, *[at.axes for at, _ in guards]])
-    read = Load(parameter_for_buffer(k.parameters, buffer, like), place, guards, other)
-    found = k.write(Node("load", (), node.dtype, level, read))
+    parameter = parameter_for_buffer(k.parameters, buffer, like)
+    found = k.write(load_node(parameter, place, guards, other, terms))
     k.sources[found] = buffer
     return found
 
 
-def instance(k, maker, store, place, guards):
-    """Return the node that a kernel stores at a place, written for these indices."""
+def with_computed_axes(place, guards, sizes, computed):
+    """Return the same with an axis more for each computed number: its stride in the
+    place is the term's, its size the limit."""
+    strides, limits = zip(*[term for _, term in computed])
+    still = (0,) * len(limits)
+    guards = [Guard(at._replace(strides=at.strides + still), n) for at, n in guards]
+    place = Affine(place.offset, place.strides + strides)
+    return place, tuple(guards), sizes + limits
+
+
+def instance(k, maker, store, place, guards, computed=()):
+    """Return the node that a kernel stores at a place, written for these indices.
+
+    It is None where they cannot be told, and where a load behind a guard would have a
+    computed place.
+    """
     if maker is k and store.place == place and not guards:
         return store.node
-    found = delinearize_guarded(place, guards, k.sizes, store.place, maker.sizes)
+    whole = place, guards, k.sizes
+    if computed:
+        whole = with_computed_axes(*whole, computed)
+        if any(node.op == "load" and node.detail.guards for node in maker.nodes):
+            return None
+    found = delinearize_guarded(*whole, store.place, maker.sizes)
     if found is None:
         return None
-    rank = len(k.sizes)
+    rank = len(whole[2])
     home = identity_map(rank) if maker is k else [Affine(0, (0,) * rank)] * len(found)
     maps = tuple([a or b for a, b in zip(found, home)])
-    key = id(maker), store.node, maps, guards
+    key = id(maker), store.node, maps, guards, computed
     if key not in k.instances:
         wanted = backward_slice([store.node])
         nodes = [node for node in maker.nodes if node in wanted]
-        k.instances[key] = copies(k, maker, nodes, maps, guards)[store.node]
+        new = copies(k, maker, nodes, maps, guards, computed)
+        k.instances[key] = new[store.node]
     return k.instances[key]
 
 
@@ -472,9 +521,16 @@ class FusionGroup(FusedKernelBuilder):
         axes = [computed_axes(node) for node in self.nodes]
         return set().union(*axes, *[store.place.axes for _, store in self.stores])
 
+    @property
+    def gathered_buffers(self):
+        """The buffers of which it loads elements at computed places."""
+        return {buffer for buffer, read in self.loads if read.terms}
+
     def is_recomputable(self, few):
-        """Return whether it makes one array, with no fold and few operations."""
-        return self.ops <= few and len(self.stores) == 1 and not self.folded
+        """Return whether it makes one array, with few operations, and neither folds
+        nor computes a place."""
+        alone = self.ops <= few and len(self.stores) == 1 and not self.folded
+        return alone and not self.gathered_buffers
 
     def behind(self):
         """Return from nodes the axes along which the part goes on with them."""
@@ -489,18 +545,21 @@ class FusionGroup(FusedKernelBuilder):
     def cost(self, buffer, target, most=math.inf):
         """Return what an element of a buffer costs, from what the part loads.
 
-        What is found to cost more than `most` is not followed any further.
+        A load at a computed place is as dear as a function. What is found to cost more
+        than `most` is not followed any further.
         """
         [store, *_], total, turns = self.made[buffer], 0, {}
         count = extent_product(self.sizes, store.place.axes)
         left, seen = [store.node], {store.node}
         while left and total <= most * count:
             node = left.pop()
-            if node.op not in FREE_OPS:
+            price = target.function_cost if node.op == "load" and node.args else 0
+            price = price if node.op in FREE_OPS else target.price(node.op)
+            if price:
                 axes = computed_axes(node)
                 if axes not in turns:
                     turns[axes] = extent_product(self.sizes, axes)
-                total += target.price(node.op) * turns[axes]
+                total += price * turns[axes]
             left += [arg for arg in {*node.args} if arg not in seen]
             seen.update(node.args)
         return total / count
@@ -508,7 +567,7 @@ class FusionGroup(FusedKernelBuilder):
 
 def fusion_group_of(launch):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
-    or has a computed place."""
+    or stores at a computed place."""
     kernel, buffers = launch
     like = fusion_group_of_kernel(kernel)
     if like is None:
@@ -526,7 +585,7 @@ def fusion_group_of(launch):
 @once_per_kernel
 def fusion_group_of_kernel(kernel):
     """Return a kernel as a part whose parameters stand for buffers, or None."""
-    if 0 in kernel.sizes or not is_affine(kernel):
+    if 0 in kernel.sizes or not stores_are_affine(kernel):
         return None
     part, nodes = FusionGroup(kernel.sizes), kernel.nodes
     part.nodes = nodes

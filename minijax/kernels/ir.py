@@ -651,8 +651,13 @@ def stores_are_disjoint(store, axis):
     return moves and not any(axis in number.level for number in update.at)
 
 
+def stores_are_affine(kernel):
+    """Return whether a kernel computes no place where it stores, and no fold runs."""
+    runs = [node for node in kernel.nodes if node.op == "running"]
+    return not (runs or any(store.update for store in kernel.stores))
+
+
 def is_affine(kernel):
     """Return whether no place of a kernel is computed, and no fold of it runs."""
     loads = [node for node in kernel.nodes if node.op == "load" and node.args]
-    runs = [node for node in kernel.nodes if node.op == "running"]
-    return not (loads or runs or any(store.update for store in kernel.stores))
+    return not loads and stores_are_affine(kernel)

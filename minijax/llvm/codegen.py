@@ -25,6 +25,7 @@ from minijax.llvm.instructions import (
     llvm_memory_type,
     llvm_type,
     pointer_type,
+    splat,
 )
 from minijax.llvm.vectors import (
     ElementEmitter,
@@ -37,6 +38,7 @@ from minijax.llvm.vectors import (
     emit_update,
     fold_init_values,
     fold_value_types,
+    guard_edges,
     packable_folds,
     set_accumulators,
     split_extent,
@@ -112,6 +114,8 @@ def emit_node(f, node):
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
         return emit_load(f, parameter, place, guards, other, terms, node.args)
+    if settled := f.is_settled(node):
+        return splat("i1", settled, lanes)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):
@@ -205,7 +209,8 @@ def emit_serial(f, loop):
 def emit_vectors(f, loop):
     """Write turns of whole vectors, and what is left."""
     write = functools.partial(emit_iterations, f, loop)
-    f.vectors(loop.axis, loop.count, write, loop.kind == "masked")
+    edges = guard_edges(f, loop)
+    f.vectors(loop.axis, loop.count, write, loop.kind == "masked", edges)
 
 
 def emit_strips(f, loop):
@@ -267,11 +272,12 @@ def emit_part(f, first, step, count, body):
     if count > 1:
         below = f.emit(f"icmp ult i64 %hi, {end}", "b")
         limit = f.emit(f"select i1 {below}, i64 %hi, i64 {end}", "b")
-        some = f.emit(f"icmp ult i64 %lo, {limit}", "b")
-        f.if_then(some, lambda: f.loop(limit, [], iteration, "%lo", step))
+        start = f.at_least("%lo", first)
+        some = f.emit(f"icmp ult i64 {start}, {limit}", "b")
+        f.if_then(some, lambda: f.loop(limit, [], iteration, start, step))
     elif count:
         mine = f.emit(f"icmp ugt i64 %hi, {first}", "b")
-        f.if_then(mine, lambda: body(first))
+        f.if_then(f.all_lanes([mine, f.begins_by(first)]), lambda: body(first))
 
 
 def emit_out(f, folds, count, body):

@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.dtypes import short_dtype_name
-from minijax.kernels.ir import Parameter, compute_dtype, fold_ops, is_scan
+from minijax.kernels.ir import (
+    Affine,
+    Guard,
+    Parameter,
+    child_steps,
+    compute_dtype,
+    fold_ops,
+    is_scan,
+)
 from minijax.llvm.instructions import (
     HALF_CONVERSIONS,
     FunctionBuilder,
@@ -52,13 +60,14 @@ class ElementEmitter(FunctionBuilder):
       reserved: from the same keys to how many numbers there is memory for.
       strips: from axes that are done in strips to where this one begins, how many
         indices it has, and how many of them are done.
+      ranges: from axes to the first and the last index, in a part of a loop.
     """
 
     def __init__(self, kernel):
         super().__init__()
         self.kernel, self.scratch_arrays, self.reserved = kernel, {}, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
-        self.strips, self.end = {}, None
+        self.strips, self.end, self.ranges = {}, None, {}
 
     def extent(self, axis):
         """Return how many indices a loop along an axis goes through here."""
@@ -205,8 +214,11 @@ class ElementEmitter(FunctionBuilder):
             self.needed["free"] = "declare void @free(i8*)"
         return begin, end
 
-    def vectors(self, axis, lanes, write, masked=False):
+    def vectors(self, axis, lanes, write, masked=False, edges=()):
         """Write a loop of full vectors along an axis, and one that is not full.
+
+        Where there are edges, the loop is written in parts, between which a guard
+        opens or closes.
 
         Args:
           axis: the axis.
@@ -215,16 +227,59 @@ class ElementEmitter(FunctionBuilder):
             and how many iterations there are.
           masked: whether the one that is not full is in the loop as well, in
             which each vector has a mask.
+          edges: indices at which a guard opens or closes.
         """
         size = self.extent(axis)
-        parts = split_extent(size, lanes)
-        if masked and size % lanes:
+        parts = split_at_edges(size, lanes, edges)
+        if masked and size % lanes and not edges:
             self.end, parts = size, [(0, lanes, size // lanes + 1)]
         self.axis, self.lanes = axis, lanes
         for first, live, count in parts:
             self.live = live
+            if edges:
+                self.ranges[axis] = first, first + lanes * (count - 1) + live - 1
             write(first, lanes, count)
+        self.ranges.pop(axis, None)
         self.axis, self.lanes, self.live, self.end = None, 0, 0, None
+
+    def at_least(self, number, least):
+        """Write the greater one of a number and an int."""
+        if not least:
+            return number
+        above = self.emit(f"icmp ugt i64 {number}, {least}", "b")
+        return self.emit(f"select i1 {above}, i64 {number}, i64 {least}", "b")
+
+    def begins_by(self, index):
+        """Write whether a thread begins by an index, or None in a loop without edges:
+        one number alone is its end there, and only the last thread comes so far."""
+        return self.emit(f"icmp ule i64 %lo, {index}", "b") if self.ranges else None
+
+    def bounds(self, place):
+        """Return the least and the greatest number of a place in this part."""
+        least = most = place.offset
+        for axis in place.axes:
+            ends = self.ranges.get(axis, (0, self.kernel.sizes[axis] - 1))
+            found = sorted([place.strides[axis] * end for end in ends])
+            least, most = least + found[0], most + found[1]
+        return least, most
+
+    def open_guards(self, guards):
+        """Return the guards that may say outside in this part of a loop, or None if
+        one of them always does."""
+        if not self.ranges:
+            return guards
+        ends = [(self.bounds(place), limit) for place, limit in guards]
+        if any(most < 0 or least >= limit for (least, most), limit in ends):
+            return None
+        pairs = zip(guards, ends)
+        return [g for g, ((low, high), limit) in pairs if low < 0 or high >= limit]
+
+    def is_settled(self, node):
+        """Return what a comparison of indices is in this part of a loop: "true",
+        "false", or None where it changes."""
+        guards = guards_of(node, self.kernel.sizes) if self.ranges else ()
+        found = self.open_guards(guards) if guards else guards
+        return "false" if found is None else "true" if guards and not found else None
 
     def inside(self, guards):
         """Write guards; return a bool and a mask, None for what does not occur."""
@@ -291,6 +346,104 @@ def step_vector(kind, lanes, stride=1):
     return vector_constant(kind, range(0, lanes * stride, stride))
 
 
+# Of a loop that is split where a guard changes: vectors, and steps in all parts.
+MIN_VECTORS, MAX_SPLIT_STEPS = 8, 512
+
+
+def split_at_edges(size, lanes, edges):
+    """Return the parts of a loop of vectors, as `split_extent` does, so that no edge is
+    inside of one with more than one vector."""
+    whole = size - size % lanes
+    cuts = {end for edge in edges for end in (edge // lanes, -(-edge // lanes))}
+    cuts = sorted({0, whole, *[min(lanes * cut, whole) for cut in cuts]})
+    parts = [(a, lanes, (b - a) // lanes) for a, b in itertools.pairwise(cuts)]
+    return parts + [(whole, size - whole, 1)] * (size > whole)
+
+
+def guards_of(step, sizes):
+    """Return the guards of a load, or a comparison of indices as one; else ()."""
+    op = getattr(step, "op", "")
+    if op == "load":
+        return step.detail.guards
+    if op not in COMPARED or step.args[0].dtype.kind not in "iu":
+        return ()
+    first, second = (affine_number(arg, sizes) for arg in step.args)
+    if first is None or second is None:
+        return ()
+    less, equal = COMPARED[op]
+    if less:
+        first, second = second, first
+    strides = [a - b for a, b in zip(first.strides, second.strides)]
+    place = Affine(first.offset - second.offset - (not equal), tuple(strides))
+    return (Guard(place, 2**62),)
+
+
+# From comparisons to whether the first number is the smaller one, and may be equal.
+COMPARED = {"lt": (1, 0), "le": (1, 1), "gt": (0, 0), "ge": (0, 1)}
+
+
+def affine_number(node, sizes):
+    """Return what a node is as an `Affine` of the indices; None if it is none."""
+    still = (0,) * len(sizes)
+    if node.op == "constant":
+        return Affine(int(node.detail), still)
+    if node.op == "index":
+        return Affine(0, tuple(int(axis == node.detail) for axis in range(len(sizes))))
+    args = [affine_number(arg, sizes) for arg in node.args] if node.op in AFFINE else []
+    if not args or None in args:
+        return None
+    found = AFFINE[node.op](*args)
+    info = np.iinfo(node.dtype) if node.dtype.kind in "iu" else None
+    if found is None or info is None:
+        return None
+    least, most = found.bounds(sizes)
+    return found if info.min <= least and most <= info.max else None
+
+
+def _sum(a, b, sign=1):
+    strides = [x + sign * y for x, y in zip(a.strides, b.strides)]
+    return Affine(a.offset + sign * b.offset, tuple(strides))
+
+
+def _product(a, b):
+    if any(a.strides) and any(b.strides):
+        return None
+    a, factor = (b, a.offset) if any(b.strides) else (a, b.offset)
+    return Affine(a.offset * factor, tuple(factor * x for x in a.strides))
+
+
+# Operations on such numbers, as long as they fit into their dtype.
+AFFINE = {
+    "add": _sum,
+    "sub": functools.partial(_sum, sign=-1),
+    "mul": _product,
+    "convert": lambda a: a,
+}
+
+
+def guard_edges(f, loop):
+    """Return the indices of a loop of vectors at which a guard opens or closes.
+
+    There are none if the loop is short, or would have too long a text, or adds up in
+    blocks, which have to stay as they are.
+    """
+    axis, size = loop.axis, f.extent(loop.axis)
+    if loop.blocked or axis in f.strips or size < MIN_VECTORS * loop.count:
+        return ()
+    found, steps = set(), [*loop.body]
+    for step in steps:
+        steps += child_steps(step)
+        for place, limit in guards_of(step, f.kernel.sizes):
+            if place.axes == (axis,):
+                stride = place.strides[axis]
+                ends = -place.offset, limit - place.offset
+                ends = ends if stride > 0 else [end - 1 for end in ends]
+                found.update([-(-end // stride) for end in ends])
+    found = sorted(edge for edge in found if 0 < edge < size)
+    text = len(split_at_edges(size, loop.count, found)) * len(steps)
+    return found if text <= MAX_SPLIT_STEPS else ()
+
+
 # Vectors from memory and into it: in a row, backwards, spread out, behind masks.
 
 
@@ -306,11 +459,16 @@ def emit_load(f, parameter, place, guards, other, terms=(), args=()):
     lanes = f.lanes if varies or any(map(f.lanes_of, args)) else 0
     kind = llvm_type(parameter.dtype)
     other = splat(kind, llvm_constant(other), lanes)
-    if parameter.size == 0:
+    guards = f.open_guards(guards)
+    if parameter.size == 0 or guards is None:
         return other
     scalar, mask = emit_limits_hold(f, args, terms, *f.inside(guards))
     numbers, ahead = emit_indirect_terms(f, args, terms)
-    if f.along(place) or ahead:
+    if scalar and not mask and is_whole_row(f, parameter, place, ahead):
+        start = address_if(f, parameter, scalar, f.address(parameter, place, numbers))
+        x = read_row(f, llvm_memory_type(parameter.dtype), start, lanes)
+        chosen = f.splat("i1", scalar, lanes)
+    elif f.along(place) or ahead:
         chosen = f.masked(mask, scalar and f.splat("i1", scalar, lanes))
         x = emit_vector_load(
             f, parameter, place, f.masked(chosen, f.living()), numbers, ahead
@@ -321,6 +479,12 @@ def emit_load(f, parameter, place, guards, other, terms=(), args=()):
         x = f.splat(llvm_memory_type(parameter.dtype), x, lanes)
     x = emit_widen(f, parameter.dtype, x, lanes)
     return f.select(chosen, x, other, kind, lanes) if chosen else x
+
+
+def is_whole_row(f, parameter, place, ahead):
+    """Return whether a full vector of neighbours is read, and the parameter has one."""
+    row = f.along(place) == 1 and not ahead and parameter.size >= f.lanes
+    return row and not f.living()
 
 
 def emit_limits_hold(f, numbers, terms, scalar=None, mask=None):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from minijax.jitting.stages import CompiledMemoryStats, nbytes
-from minijax.kernels.ir import is_affine
+from minijax.kernels.ir import stores_are_affine
 from minijax.kernels.lowering import Launch, LoweredProgram
 from minijax.memory.aliasing import (
     BufferLocation,
@@ -133,7 +133,7 @@ def may_overwrite(step, old, new):
     if len(sources) != 1 or len(targets) != 1:
         return False
     usual = _element_by_element(step.kernel, sources[0], targets[0])
-    return usual and is_affine(step.kernel)
+    return usual and stores_are_affine(step.kernel)
 
 
 def _element_by_element(kernel, source, target):
@@ -142,7 +142,7 @@ def _element_by_element(kernel, source, target):
     places = {store.place for store in stores}
     if source.dtype != target.dtype or not loads or not places_are_disjoint(places):
         return False
-    if any(x.detail.guards or x.detail.place not in places for x in loads):
+    if any(x.detail.guards or x.args or x.detail.place not in places for x in loads):
         return False
     return is_single_pass(kernel, loads, stores)
 

@@ -28,7 +28,7 @@ from minijax.kernels.ir import (
     Store,
     Update,
     fold_ops,
-    is_affine,
+    stores_are_affine,
     trip_count,
 )
 from minijax.kernels.loop_nests import Kernel, backward_slice, fold_node, load_node
@@ -79,7 +79,7 @@ def split_of_folds(kernel, counts=COUNTS, room=MAX_PARTIAL_BYTES, uneven=False):
       uneven: whether the last parts may be shorter than the others, or empty, so that
         there is no rest.
     """
-    for axis in axes_to_cut(kernel) if is_affine(kernel) else ():
+    for axis in axes_to_cut(kernel) if stores_are_affine(kernel) else ():
         folds = folds_along(kernel, axis)
         if not can_be_cut(kernel, axis, folds):
             continue

@@ -232,7 +232,7 @@ def rows_for(kernel, loop, firsts, moving, most, kept=()):
         row = row_of(kernel, loop, firsts[node], node, moving, most)
         before = leading_to([node], again, known)
         worth = row and (
-            any(map(takes_long, leading_to([node], again)))
+            any(takes_long(x, moving) for x in leading_to([node], again))
             or sum(step_cost(x, None) for x in before - known) >= least
         )
         wanted |= {node} if worth else before & known
@@ -260,9 +260,11 @@ def row_of(kernel, loop, first, node, moving, most):
     return RegisterRow(node, (*sorted(axes - along), *along), room)
 
 
-def takes_long(node):
-    """Return whether it takes long to compute a node."""
-    return node.op == "fold" or is_function_call(node)
+def takes_long(node, moving=()):
+    """Return whether it takes long to compute a node: a fold, a function, or a load
+    whose computed place moves along other axes than those of the loops around."""
+    gathers = node.op == "load" and any({*x.level} - {*moving} for x in node.args)
+    return gathers or node.op == "fold" or is_function_call(node)
 
 
 def _goals(loop, among):

@@ -157,12 +157,18 @@ def store_cost(step, axis, lanes):
 
 def load_cost(node, axis, lanes):
     """Return what a load costs; the unit is a load of neighbours."""
-    if any(axis in number.level for number in node.args):
+    if gathers(node, axis):
         return 3 * lanes
     stride = node.detail.place.strides[axis] if axis is not None else 1
     if abs(stride) <= 1:
         return 1
     return 4 * stride - 3 if 1 < stride <= 4 else 3 * lanes
+
+
+def gathers(step, axis):
+    """Return whether each lane of a step loads from a computed place of its own."""
+    loads = isinstance(step, Node) and step.op == "load"
+    return loads and any(axis in number.level for number in step.args)
 
 
 def is_fold_combine(step):
@@ -218,13 +224,24 @@ def is_function_call(step):
 
 
 def widest_dtype(loop):
-    """Return the dtype of the longest numbers that a loop computes with."""
+    """Return the dtype of the longest numbers that a loop computes with.
+
+    Numbers that are computed places do not count: each lane's is taken out of them. Nor
+    do those that indices and constants make, unless they are stored.
+    """
     steps = [*walk_nest(loop.body)]
     nodes = [step for step in steps if isinstance(step, Node)]
-    nodes += [step.node for step in steps if isinstance(step, Store)]
-    nodes += [fold.args[0] for fold in loop.folds]
-    dtypes = [node.dtype for node in nodes if node.op not in ("constant", "index")]
-    return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)
+    aside = {arg for node in nodes if node.op == "load" for arg in node.args}
+    for node in nodes:
+        whole = node.dtype.kind in "iu" and node.op != "load"
+        known = (x in aside or x.op in ("constant", "index") for x in node.args)
+        aside |= {node} if whole and all(known) else set()
+    ends = [step.node for step in steps if isinstance(step, Store)]
+    ends += [fold.args[0] for fold in loop.folds]
+    dtypes = [x.dtype for x in nodes if x not in aside]
+    dtypes += [x.dtype for x in ends if x.op not in ("constant", "index")]
+    rest = [x.dtype for x in (*nodes, *ends)][:1]
+    return max(dtypes or rest, key=lambda dtype: dtype.itemsize)
 
 
 def vector_lanes(kernel, loop, target):
@@ -242,14 +259,11 @@ def vector_lanes(kernel, loop, target):
     steps = [*walk_nest(loop.body)]
     functions, rows = any(map(is_function_call, steps)), functions_of_rows(loop)
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if (
-        folds
-        and (rows or not functions)
-        and not (
-            any(map(is_fold_combine, steps))
-            and any(leaps(step, loop.axis) for step in steps)
-        )
-    ):
+    apart = any(map(is_fold_combine, steps)) and any(
+        leaps(step, loop.axis) for step in steps
+    )
+    apart = apart or any(gathers(step, loop.axis) for step in steps)
+    if folds and (rows or not functions) and not apart:
         most = min((target.registers // 8 if functions else 4) * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2
