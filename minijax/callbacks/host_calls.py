@@ -25,6 +25,7 @@ from minijax.diagnostics.tracebacks import user_line
 from minijax.errors import JaxRuntimeError
 from minijax.jitting.compilation import default_device_scope
 from minijax.python_backend.source import result_buffer_of_type
+from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_util import (
     tree_flatten,
@@ -282,6 +283,34 @@ def callback_on_buffers(callback, avals):
         ]
 
     return call
+
+
+def bind_callback(primitive, function, result_shape_dtypes, arguments, **params):
+    """Bind a primitive that calls a function of trees and returns what it returns.
+
+    Args:
+      primitive: one that calls a `HostCallback`, its parameter `callback`.
+      function: the user's function.
+      result_shape_dtypes: the promise, a tree of things with a shape and a dtype.
+      arguments: the pair of its positional and its keyword arguments.
+      **params: further parameters of the primitive.
+    """
+    call = FlatCall(primitive.name, function, *arguments)
+    result_avals, out_tree = flatten_result_types(result_shape_dtypes)
+    callback = HostCallback(primitive.name, function, call.in_tree, out_tree)
+    outs = primitive.bind_all(
+        *call.leaves, callback=callback, result_avals=result_avals, **params
+    )
+    return out_tree.unflatten(outs)
+
+
+def write_call(emitter, eqn, operands, results):
+    """Write the call of a Python function as a line of an emitted program."""
+    callback = eqn.params["callback"]
+    call = callback_on_buffers(callback, eqn.params["result_avals"])
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    targets = f"[{', '.join(results)}] = " if results else ""
+    emitter.line(f"{targets}{name}({', '.join(operands)})")
 
 
 # How a function that Python runs is called for a batch.
