@@ -10,13 +10,12 @@ References: ``jax.debug.callback``, ``jax.debug.print``, ``jax.pure_callback``,
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import as_array_impl, shape_rules
-from minijax.arrays.interchange import placement_of
-from minijax.arrays.transfer import copy_to_placement
+from minijax.arrays.array import shape_rules
 from minijax.batching.vmap import vmap_rules
 from minijax.callbacks.host_calls import (
     FormatCheck,
     Printer,
+    beside_operands,
     bind_callback,
     bind_debug_callback,
     check_callback_result,
@@ -167,10 +166,8 @@ pure_callback_p.multiple_results = True
 
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCallback`, and hold it to its promise."""
-    placement = placement_of(args, pure_callback_p)
-    result = callback.call_with_context(*map(as_array_impl, args))
-    results = check_callback_result(callback, result, result_avals)
-    return [copy_to_placement(x, placement) for x in results]
+    result = callback.call_with_context(*args)
+    return check_callback_result(callback, result, result_avals)
 
 
 def as_promised(*avals, result_avals, **params):
@@ -178,7 +175,7 @@ def as_promised(*avals, result_avals, **params):
     return list(result_avals)
 
 
-impl_rules[pure_callback_p] = call_back
+impl_rules[pure_callback_p] = beside_operands(pure_callback_p, call_back)
 shape_rules[pure_callback_p] = as_promised
 python_rules[pure_callback_p] = write_call
 
@@ -239,7 +236,7 @@ transpose_rules[pure_callback_p] = raising_rule(
 io_callback_p = Primitive("io_callback")
 io_callback_p.multiple_results = True
 effect_rules[io_callback_p] = lambda eqn: True
-impl_rules[io_callback_p] = call_back
+impl_rules[io_callback_p] = beside_operands(io_callback_p, call_back)
 shape_rules[io_callback_p] = as_promised
 python_rules[io_callback_p] = write_call
 

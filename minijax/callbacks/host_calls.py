@@ -18,6 +18,7 @@ from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl, asbuffer, typeof
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.interchange import placement_of
 from minijax.arrays.transfer import copy_to_placement
 from minijax.batching.vmap import batch_dim_to_front, broadcast_batch_dim
 from minijax.core import Array
@@ -283,6 +284,22 @@ def callback_on_buffers(callback, avals):
         ]
 
     return call
+
+
+def beside_operands(primitive, rule):
+    """Return an impl rule whose results are where its operands are.
+
+    Args:
+      primitive: the primitive that it is a rule of.
+      rule: from arrays to a list of arrays of the host.
+    """
+
+    def evaluate(*args, **params):
+        placement = placement_of(args, primitive)
+        results = rule(*map(as_array_impl, args), **params)
+        return [copy_to_placement(x, placement) for x in results]
+
+    return evaluate
 
 
 def bind_callback(primitive, function, result_shape_dtypes, arguments, **params):
