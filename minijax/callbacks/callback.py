@@ -10,29 +10,26 @@ References: ``jax.debug.callback``, ``jax.debug.print``, ``jax.pure_callback``,
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import as_array_impl, shape_rules
-from minijax.arrays.interchange import placement_of
-from minijax.arrays.transfer import copy_to_placement
+from minijax.arrays.array import shape_rules
 from minijax.batching.vmap import vmap_rules
 from minijax.callbacks.host_calls import (
     FormatCheck,
-    HostCallback,
     Printer,
+    beside_operands,
+    bind_callback,
     bind_debug_callback,
-    callback_on_buffers,
     check_callback_result,
     check_vmap_method,
-    flatten_result_types,
     method_for,
     raising_rule,
     slice_example,
     vmap_methods,
+    write_call,
 )
 from minijax.core import Primitive, impl_rules
 from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.python_backend.codegen import python_rules
-from minijax.pytrees.api_util import FlatCall
 from minijax.rematerialization.jaxpr_transforms import effect_rules
 from minijax.reverse_mode.backward_pass import transpose_rules
 
@@ -45,13 +42,6 @@ def def_effectful_debug_rules(primitive):
     shape_rules[primitive] = lambda *avals, **params: []
     jvp_rules[primitive] = defjvp_zero(primitive)
     transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
-
-
-def _write_look(emitter, eqn, operands, results):
-    callback = eqn.params["callback"]
-    call = callback.call_with_context
-    name = emitter.constant(call, callback.name, f"calls {callback.name}")
-    emitter.line(f"{name}({', '.join(operands)})")
 
 
 def debugging_rules(primitive):
@@ -68,6 +58,13 @@ def debugging_rules(primitive):
     impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
     python_rules[primitive] = _write_look
     vmap_rules[primitive] = vmap_rule
+
+
+def _write_look(emitter, eqn, operands, results):
+    callback = eqn.params["callback"]
+    call = callback.call_with_context
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    emitter.line(f"{name}({', '.join(operands)})")
 
 
 debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
@@ -169,10 +166,8 @@ pure_callback_p.multiple_results = True
 
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCallback`, and hold it to its promise."""
-    placement = placement_of(args, pure_callback_p)
-    result = callback.call_with_context(*map(as_array_impl, args))
-    results = check_callback_result(callback, result, result_avals)
-    return [copy_to_placement(x, placement) for x in results]
+    result = callback.call_with_context(*args)
+    return check_callback_result(callback, result, result_avals)
 
 
 def as_promised(*avals, result_avals, **params):
@@ -180,38 +175,8 @@ def as_promised(*avals, result_avals, **params):
     return list(result_avals)
 
 
-impl_rules[pure_callback_p] = call_back
+impl_rules[pure_callback_p] = beside_operands(pure_callback_p, call_back)
 shape_rules[pure_callback_p] = as_promised
-
-
-def bind_callback(primitive, function, result_shape_dtypes, arguments, **params):
-    """Bind a primitive that calls a function of trees and returns what it returns.
-
-    Args:
-      primitive: `pure_callback_p`, or one of its kind.
-      function: the user's function.
-      result_shape_dtypes: the promise, a tree of things with a shape and a dtype.
-      arguments: the pair of its positional and its keyword arguments.
-      **params: further parameters of the primitive.
-    """
-    call = FlatCall(primitive.name, function, *arguments)
-    result_avals, out_tree = flatten_result_types(result_shape_dtypes)
-    callback = HostCallback(primitive.name, function, call.in_tree, out_tree)
-    outs = primitive.bind_all(
-        *call.leaves, callback=callback, result_avals=result_avals, **params
-    )
-    return out_tree.unflatten(outs)
-
-
-def write_call(emitter, eqn, operands, results):
-    """Write the call of a Python function as a line of an emitted program."""
-    callback = eqn.params["callback"]
-    call = callback_on_buffers(callback, eqn.params["result_avals"])
-    name = emitter.constant(call, callback.name, f"calls {callback.name}")
-    targets = f"[{', '.join(results)}] = " if results else ""
-    emitter.line(f"{targets}{name}({', '.join(operands)})")
-
-
 python_rules[pure_callback_p] = write_call
 
 
@@ -222,32 +187,6 @@ def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
 
 
 vmap_rules[pure_callback_p] = _vmap_pure_callback
-
-
-io_callback_p = Primitive("io_callback")
-io_callback_p.multiple_results = True
-effect_rules[io_callback_p] = lambda eqn: True
-impl_rules[io_callback_p] = call_back
-shape_rules[io_callback_p] = as_promised
-python_rules[io_callback_p] = write_call
-
-
-def _vmap_io_callback(axis, args, dims, **params):
-    if params["ordered"]:
-        raise ValueError(
-            "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
-            "and its examples have no order among themselves."
-        )
-    return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
-
-
-vmap_rules[io_callback_p] = _vmap_io_callback
-jvp_rules[io_callback_p] = raising_rule(
-    "IO callbacks do not support JVP: what a function does has no derivative."
-)
-transpose_rules[io_callback_p] = raising_rule(
-    "IO callbacks do not support transpose: what was done cannot be run backwards."
-)
 
 
 def pure_callback(
@@ -291,6 +230,32 @@ jvp_rules[pure_callback_p] = raising_rule(
 transpose_rules[pure_callback_p] = raising_rule(
     "Pure callbacks do not support transpose: a Python function cannot be run "
     "backwards. Give the function that calls it a derivative of its own (custom_vjp)."
+)
+
+
+io_callback_p = Primitive("io_callback")
+io_callback_p.multiple_results = True
+effect_rules[io_callback_p] = lambda eqn: True
+impl_rules[io_callback_p] = beside_operands(io_callback_p, call_back)
+shape_rules[io_callback_p] = as_promised
+python_rules[io_callback_p] = write_call
+
+
+def _vmap_io_callback(axis, args, dims, **params):
+    if params["ordered"]:
+        raise ValueError(
+            "Cannot `vmap` ordered IO callback: a batch is one step of the program, "
+            "and its examples have no order among themselves."
+        )
+    return vmap_methods["sequential"](io_callback_p, axis, args, dims, params)
+
+
+vmap_rules[io_callback_p] = _vmap_io_callback
+jvp_rules[io_callback_p] = raising_rule(
+    "IO callbacks do not support JVP: what a function does has no derivative."
+)
+transpose_rules[io_callback_p] = raising_rule(
+    "IO callbacks do not support transpose: what was done cannot be run backwards."
 )
 
 

@@ -18,6 +18,7 @@ from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, ShapedArray, as_array_impl, asbuffer, typeof
 from minijax.arrays.devices import host_device
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.interchange import placement_of
 from minijax.arrays.transfer import copy_to_placement
 from minijax.batching.vmap import batch_dim_to_front, broadcast_batch_dim
 from minijax.core import Array
@@ -25,6 +26,7 @@ from minijax.diagnostics.tracebacks import user_line
 from minijax.errors import JaxRuntimeError
 from minijax.jitting.compilation import default_device_scope
 from minijax.python_backend.source import result_buffer_of_type
+from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_util import (
     tree_flatten,
@@ -282,6 +284,50 @@ def callback_on_buffers(callback, avals):
         ]
 
     return call
+
+
+def beside_operands(primitive, rule):
+    """Return an impl rule whose results are where its operands are.
+
+    Args:
+      primitive: the primitive that it is a rule of.
+      rule: from arrays to a list of arrays of the host.
+    """
+
+    def evaluate(*args, **params):
+        placement = placement_of(args, primitive)
+        results = rule(*map(as_array_impl, args), **params)
+        return [copy_to_placement(x, placement) for x in results]
+
+    return evaluate
+
+
+def bind_callback(primitive, function, result_shape_dtypes, arguments, **params):
+    """Bind a primitive that calls a function of trees and returns what it returns.
+
+    Args:
+      primitive: one that calls a `HostCallback`, its parameter `callback`.
+      function: the user's function.
+      result_shape_dtypes: the promise, a tree of things with a shape and a dtype.
+      arguments: the pair of its positional and its keyword arguments.
+      **params: further parameters of the primitive.
+    """
+    call = FlatCall(primitive.name, function, *arguments)
+    result_avals, out_tree = flatten_result_types(result_shape_dtypes)
+    callback = HostCallback(primitive.name, function, call.in_tree, out_tree)
+    outs = primitive.bind_all(
+        *call.leaves, callback=callback, result_avals=result_avals, **params
+    )
+    return out_tree.unflatten(outs)
+
+
+def write_call(emitter, eqn, operands, results):
+    """Write the call of a Python function as a line of an emitted program."""
+    callback = eqn.params["callback"]
+    call = callback_on_buffers(callback, eqn.params["result_avals"])
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    targets = f"[{', '.join(results)}] = " if results else ""
+    emitter.line(f"{targets}{name}({', '.join(operands)})")
 
 
 # How a function that Python runs is called for a batch.

@@ -421,6 +421,14 @@ class FwdRule(FlatRule):
         return [*dims, *[None] * len(in_zeros)]
 
 
+def match_axis(ct, dim):
+    """Return a cotangent, mapped in front, with that axis where its argument has it.
+
+    Where the argument has none, all examples share it, and the cotangent is summed.
+    """
+    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
+
+
 class BwdRule(FlatRule):
     """A user's backward rule, as a function of flat lists.
 
@@ -454,19 +462,13 @@ class BwdRule(FlatRule):
         ]
 
 
-def match_axis(ct, dim):
-    """Return a cotangent, mapped in front, with that axis where its argument has it.
-
-    Where the argument has none, all examples share it, and the cotangent is summed.
-    """
-    return lax.reduce_sum(ct, (0,)) if dim is None else move_one_axis(ct, 0, dim)
-
-
 # Values whose derivative is taken to be zero (stop-gradient).
 
 stop_gradient_p = Primitive("stop_gradient")
 def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
 jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
+
+
 vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
     stop_gradient_p.bind_all(*args),
     list(dims),

@@ -92,18 +92,6 @@ def _write(eqn, writing):
 pp_eqn_rules[jit_p] = _write
 
 
-def _bind_less(args, params):
-    """Bind a call without those results that are operands, and return all results."""
-    program = params["jaxpr"]
-    places = {var: i for i, var in enumerate(program.invars)}
-    new = tuple([out not in places for out in program.outvars])
-    if not all(new):
-        params = params | {"jaxpr": dce_closed_jaxpr(program, new)[0]}
-    outs = iter(jit_p.bind(*args, **params))
-    found = [places.get(out) for out in program.outvars]
-    return [next(outs) if place is None else args[place] for place in found]
-
-
 # What returns a program that brings operands and results where parameters of its call
 # say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
 program_sharding_hook = Hook(lambda closed, params: closed)
@@ -123,6 +111,18 @@ dce_rules[jit_p] = dce_call_rule()
 jvp_rules[jit_p] = jvp_call_rule(jit_p)
 vmap_rules[jit_p] = batch_call_rule(jit_p)
 transpose_rules[jit_p] = transpose_call_rule(jit_p)
+
+
+def _bind_less(args, params):
+    """Bind a call without those results that are operands, and return all results."""
+    program = params["jaxpr"]
+    places = {var: i for i, var in enumerate(program.invars)}
+    new = tuple([out not in places for out in program.outvars])
+    if not all(new):
+        params = params | {"jaxpr": dce_closed_jaxpr(program, new)[0]}
+    outs = iter(jit_p.bind(*args, **params))
+    found = [places.get(out) for out in program.outvars]
+    return [next(outs) if place is None else args[place] for place in found]
 
 
 def _per_operand(params, choose):

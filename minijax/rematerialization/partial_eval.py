@@ -3,7 +3,7 @@
 Reference: ``partial_eval_jaxpr_nounits`` in ``jax._src.interpreters.partial_eval``.
 """
 
-# Made from chapters/11_remat_upper.md by `make chapter`;
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_rest.md: partial_eval_jaxpr (8655880c).
 

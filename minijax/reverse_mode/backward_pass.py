@@ -147,6 +147,22 @@ deftranspose_elementwise(
 )
 
 
+def unbroadcast(ct, operand):
+    """Sum a cotangent over the axes along which its operand was stretched.
+
+    Args:
+      ct: array of the shape of an elementwise result.
+      operand: its operand's place: a scalar, or an array with as many axes as `ct`, of
+        size 1 where it was stretched.
+
+    Returns:
+      An array of the shape of `operand`.
+    """
+    small, large = operand.aval.shape, typeof(ct).shape
+    axes = [i for i, size in enumerate(large) if not small or small[i] != size]
+    return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
+
+
 def unsum(ct, x, axes):
     """Transpose a sum: every element that went in gets the whole cotangent."""
     kept = [i for i in range(x.aval.ndim) if i not in axes]
@@ -163,22 +179,6 @@ def unstretch(ct, x, shape, broadcast_dimensions):
 
 deftranspose(lax.reduce_sum_p, unsum)
 deftranspose(lax.broadcast_in_dim_p, unstretch)
-
-
-def unbroadcast(ct, operand):
-    """Sum a cotangent over the axes along which its operand was stretched.
-
-    Args:
-      ct: array of the shape of an elementwise result.
-      operand: its operand's place: a scalar, or an array with as many axes as `ct`, of
-        size 1 where it was stretched.
-
-    Returns:
-      An array of the shape of `operand`.
-    """
-    small, large = operand.aval.shape, typeof(ct).shape
-    axes = [i for i, size in enumerate(large) if not small or small[i] != size]
-    return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
 
 
 deftranspose(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
