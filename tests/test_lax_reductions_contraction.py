@@ -90,6 +90,7 @@ def test_precision_is_accepted():
             ((), ()),
         ),
         (r"batch .* \(2,\) and \(3,\)", ((), ()), ((0,), (1,))),
+        (r"batch .* \(2,\) and \(\)", ((), (0,)), ((0,), ())),
         ("of lhs must be different axes", ((1,), (1,)), ((1,), (0,))),
         ("of rhs must be different axes", ((1,), (2,)), ((), ())),
     ],

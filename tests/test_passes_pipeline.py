@@ -264,6 +264,21 @@ def test_uniform_arrays_stay_small():
     assert not new.consts
 
 
+def test_reductions_of_uniform_arrays():
+    """As NumPy adds, in its order; part of the axes, and large arrays, are left."""
+
+    def f(x):
+        return x + jnp.sum(jnp.full((3, 37), 0.1)) * jnp.max(jnp.full(5, -2.0))
+
+    closed, args = program_of(f, X)
+    assert names(simplify(closed)) == ["add"]
+    same(closed, simplify(closed), args)
+    assert names(simplify(make_jaxpr(grad(lambda b: jnp.sum(X + b)))(0.5))) == []
+    for shape, axis in ((3, 4), 0), (5000, None):
+        closed = make_jaxpr(lambda s=shape, a=axis: jnp.full(s, 0.1).sum(a))()
+        assert names(simplify(closed))[-1] == "reduce_sum"
+
+
 def test_branches():
     def f(p, x):
         return lax.cond(p, lambda x: (x, x + 1, 2.0), lambda x: (x, x + 2, 2.0), x)

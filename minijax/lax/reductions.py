@@ -232,12 +232,12 @@ cumlogsumexp_p, cumlogsumexp = cumulative(
 dot_general_p = Primitive("dot_general")
 
 
-def _check_axes(side, x, contracting, batch):
+def _check_axes(side, shape, contracting, batch):
     axes = (*contracting, *batch)
-    if len({*axes}) < len(axes) or not {*axes} <= {*range(x.ndim)}:
+    if len({*axes}) < len(axes) or not {*axes} <= {*range(len(shape))}:
         raise TypeError(
             f"dot_general: contracting axes {contracting} and batch axes {batch} of "
-            f"{side} must be different axes of its shape {x.shape}."
+            f"{side} must be different axes of its shape {shape}."
         )
 
 
@@ -260,19 +260,33 @@ def _common_dtype(lhs, rhs):
     )[0]
 
 
-def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type, precision=None):
+@functools.lru_cache(2**12)
+def _product_shape(lhs, rhs, dimension_numbers):
+    """Return the shape of a product by those of its factors; None if sizes differ."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_axes("lhs", lhs, lhs_contract, lhs_batch)
     _check_axes("rhs", rhs, rhs_contract, rhs_batch)
-    _check_sizes("batch", lhs, rhs, lhs_batch, rhs_batch)
-    _check_sizes("contracting", lhs, rhs, lhs_contract, rhs_contract)
-    shape = (
-        *sizes_of_axes(lhs.shape, lhs_batch),
-        *sizes_of_axes(lhs.shape, lhs_free_axes(lhs.ndim, lhs_contract, lhs_batch)),
-        *sizes_of_axes(rhs.shape, lhs_free_axes(rhs.ndim, rhs_contract, rhs_batch)),
+    batch, summed = [sizes_of_axes(lhs, axes) for axes in (lhs_batch, lhs_contract)]
+    if batch != sizes_of_axes(rhs, rhs_batch):
+        return None
+    if summed != sizes_of_axes(rhs, rhs_contract):
+        return None
+    return (
+        *batch,
+        *sizes_of_axes(lhs, lhs_free_axes(len(lhs), lhs_contract, lhs_batch)),
+        *sizes_of_axes(rhs, lhs_free_axes(len(rhs), rhs_contract, rhs_batch)),
     )
-    dtype = preferred_element_type or _common_dtype(lhs, rhs)
-    _check_width(dtype, _common_dtype(lhs, rhs))
+
+
+def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type, precision=None):
+    shape = _product_shape(lhs.shape, rhs.shape, dimension_numbers)
+    if shape is None:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        _check_sizes("batch", lhs, rhs, lhs_batch, rhs_batch)
+        _check_sizes("contracting", lhs, rhs, lhs_contract, rhs_contract)
+    common = _common_dtype(lhs, rhs)
+    dtype = preferred_element_type or common
+    _check_width(dtype, common)
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
 
 

@@ -42,21 +42,22 @@ class Library:
         function.library = self  # the code has to live as long as it can be called
         return function
 
-    @property
-    def assembly(self):
-        """The instructions, as text."""
+    def generated(self, form):
+        """Return the machine code: an ``object``, bytes, or ``assembly``, text."""
         from llvmlite import binding
 
         module, machine = self.prepared(binding)
-        return machine.emit_assembly(module)
+        return getattr(machine, f"emit_{form}")(module)
+
+    @property
+    def assembly(self):
+        """The instructions, as text."""
+        return self.generated("assembly")
 
 
 def object_code(library):
     """Return the machine code of a library, bytes that are yet to be loaded."""
-    from llvmlite import binding
-
-    module, machine = library.prepared(binding)
-    return machine.emit_object(module)
+    return library.generated("object")
 
 
 # The context in which LLVM is asked: on a higher floor, Ctrl-C waits for its end.

@@ -9,6 +9,7 @@ others, "Halide" (PLDI 2013): what is computed, and a schedule that says how.
 
 import functools
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -224,6 +225,25 @@ def is_valid(module):
 # registers. Processors that run them out of order gain nothing from it.
 _CODEGEN_LEVEL = 1
 
+# What the code generator leaves out: addresses are in front of their loops already.
+_CODEGEN_OPTION = "-disable-lsr"
+
+
+@contextmanager
+def codegen_option():
+    """Let LLVM's code generator leave out what it need not do, for a while.
+
+    The switch is one for all threads: another's code may be made with it, or without.
+    """
+    from llvmlite import binding
+
+    binding.set_option("", f"{_CODEGEN_OPTION}=true")
+    try:
+        yield
+    finally:
+        binding.set_option("", f"{_CODEGEN_OPTION}=false")
+
+
 # What is run on a module, as the two pass managers of llvmlite call it.
 _PASSES = [
     ("add_always_inliner_pass", "add_always_inliner_pass"),
@@ -273,7 +293,12 @@ class TargetLibrary(Library):
 
     def recipe(self, binding):
         """Return what the code depends on beside the text: the target, the passes."""
-        return f"{self.target.key} {_PASSES} code {_CODEGEN_LEVEL}"
+        return f"{self.target.key} {_PASSES} code {_CODEGEN_LEVEL} {_CODEGEN_OPTION}"
+
+    def generated(self, form):
+        """Return the machine code, as `Library` does."""
+        with codegen_option():
+            return super().generated(form)
 
     def function(self, name, arity):
         """Return a function of the library that takes so many addresses."""

@@ -124,16 +124,37 @@ UNIFORM.remove(lax.bitcast_convert_type_p)
 
 
 def fold_uniform(sweep, eqn):
-    """Return the results of an equation whose operands are one number each."""
+    """Return the results of an equation whose operands are one number each, or None."""
     if eqn.primitive not in UNIFORM:
         return None
     numbers = [splat_value(sweep, x) for x in eqn.invars]
     if None in numbers:
         return None
+    return folded(sweep, eqn, [atom_value(sweep, number) for number in numbers])
+
+
+def folded(sweep, eqn, operands):
+    """Return an equation's result, computed from numbers, in a list."""
     [var] = eqn.outvars
-    [x] = evaluate_eqn(eqn, [atom_value(sweep, number) for number in numbers])
+    [x] = evaluate_eqn(eqn, operands)
     number = literal(x, var.aval.update(shape=()))
     return [broadcast_atom(sweep, number, var.aval.shape)]
+
+
+REDUCTIONS = frozenset(
+    primitives_named("""
+    reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor
+""")
+)
+
+
+def fold_reduction(sweep, eqn):
+    """A rule: a number, in place of the reduction of equal known ones to a scalar."""
+    [x], [var] = eqn.invars, eqn.outvars
+    number = splat_value(sweep, x)
+    if number is None or var.aval.shape or x.aval.size > LIMIT:
+        return None
+    return folded(sweep, eqn, [np.full(x.aval.shape, atom_value(sweep, number))])
 
 
 def fold_scalar_op(sweep, primitive, *atoms):
@@ -143,7 +164,7 @@ def fold_scalar_op(sweep, primitive, *atoms):
     return fold_uniform(sweep, eqn)[0]
 
 
-CONSTANT_FOLDING_RULES = None, fold_constants
+CONSTANT_FOLDING_RULES = [(None, fold_constants), (REDUCTIONS, fold_reduction)]
 
 
 # Algebraic simplification by arithmetic of its own, besides the identities.
@@ -456,7 +477,6 @@ def convert_once(sweep, eqn):
 
 EXACT_REDUCTIONS = frozenset({lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p})
 EXACT_REDUCTIONS |= {lax.reduce_or_p, lax.reduce_xor_p}
-MOVABLE_REDUCTIONS = EXACT_REDUCTIONS | {lax.reduce_sum_p, lax.reduce_prod_p}
 
 
 def reduce_once(sweep, eqn):
@@ -486,7 +506,7 @@ MOVEMENT_RULES = [
     ({lax.pad_p}, pad_nothing),
     ({lax.copy_p, stop_gradient_p, name_p, device_put_p}, only_itself),
     ({lax.convert_element_type_p}, convert_once),
-    (MOVABLE_REDUCTIONS, reduce_once),
+    (REDUCTIONS, reduce_once),
 ]
 
 
@@ -768,13 +788,13 @@ passes = {
     "contractions": rewrite_pass(INNER_JAXPR_RULES, CONTRACTION_RULES),
     "branches": rewrite_pass(INNER_JAXPR_RULES, *BRANCHES),
     "loops": rewrite_pass(INNER_JAXPR_RULES, *SCANS, *WHILES),
-    "constant folding": rewrite_pass(INNER_JAXPR_RULES, CONSTANT_FOLDING_RULES),
+    "constant folding": rewrite_pass(INNER_JAXPR_RULES, *CONSTANT_FOLDING_RULES),
     "common subexpressions": eliminate_common_subexpressions,
     "dead code": eliminate_dead_code,
 }
 simplify = fused_pass(
     *(INLINING_RULES, INNER_JAXPR_RULES, *BRANCHES, *SCANS, *WHILES),
-    *(CONSTANT_FOLDING_RULES, *ALGEBRA, *MOVEMENT_RULES, CONTRACTION_RULES, CSE_RULES),
+    *(*CONSTANT_FOLDING_RULES, *ALGEBRA, *MOVEMENT_RULES, CONTRACTION_RULES, CSE_RULES),
 )
 jaxpr_passes.value = simplify
 
