@@ -41,11 +41,6 @@ REMOVED = {
 }
 
 _NO_XLA = "there is no XLA to ask. minijax.jit(f).lower(...) shows what is compiled."
-_OWN_CIPHER = (
-    "keys are of the generators threefry2x32, rbg and unsafe_rbg, whose dtypes the "
-    "package knows. Another one can be a function of words, made by "
-    "minijax.random.bits or by itself."
-)
 _NO_SCOPES = (
     "equations keep the user's line and no stack of names. Pass the result of "
     "current() to minijax.extend.core.new_jaxpr_eqn."
@@ -55,10 +50,6 @@ _NO_TOKENS = "programs run their effects in order, and need no tokens for that."
 _NO_HALVES = (
     "JAX has it on GPUs alone, with a token that orders the half that sends and the "
     "half that receives. lax.ppermute does both."
-)
-_OWN_BATCHES = (
-    "a batch is an axis of arrays here. A class that holds arrays becomes a node of "
-    "trees by minijax.tree_util.register_pytree_node, and vmap maps its leaves."
 )
 _FLAT_TREES = (
     "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
@@ -178,9 +169,6 @@ ABSENT = {
         "annotations": "it is a word of from __future__.",
         **_each("jvp linearize", _FLAT_TREES),
     },
-    "minijax.interpreters.batching": _each(
-        "register_vmappable unregister_vmappable", _OWN_BATCHES
-    ),
     "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
     "minijax.extend.backend": {
         "backend_xla_version": _NO_XLA,
@@ -192,7 +180,6 @@ ABSENT = {
         "minijax.jit(f, backend=...) (see minijax.kernels.lowering).",
     },
     "minijax.extend.random": {
-        "define_prng_impl": _OWN_CIPHER,
         "threefry2x32_p": "threefry_2x32 is made of other primitives.",
     },
     "minijax.extend.source_info_util": dict.fromkeys(

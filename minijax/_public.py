@@ -252,7 +252,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "minijax.extend.random": {
         "minijax.prng.random_primitives": """
-            random_seed seed_with_impl threefry_2x32 threefry_prng_impl
+            define_prng_impl random_seed seed_with_impl threefry_2x32 threefry_prng_impl
         """,
         "minijax.random.bit_generators": "rbg_prng_impl unsafe_rbg_prng_impl",
     },

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minijax
@@ -73,3 +74,35 @@ def test_the_default_device():
         config.update("jax_default_device", 3)
     with pytest.raises(RuntimeError, match="tpu"):
         config.update("jax_default_device", "tpu")
+
+
+def test_64_bits_that_are_asked_for_are_an_error():
+    with config.override("jax_explicit_x64_dtypes", "error"):
+        for ask in (
+            lambda: minijax.numpy.array([1, 2], dtype="float64"),
+            lambda: minijax.numpy.ones(3, np.int64),
+            lambda: minijax.numpy.ones(3).astype("float64"),
+        ):
+            with pytest.raises(ValueError, match="Explicitly requested dtype"):
+                ask()
+        assert minijax.numpy.array([1.0], dtype=float).dtype == np.float32
+        with minijax.enable_x64():
+            assert minijax.numpy.array([1.0], dtype="float64").dtype == np.float64
+    with pytest.raises(NotImplementedError, match="'warn' or 'error' here"):
+        config.update("jax_explicit_x64_dtypes", "allow")
+
+
+def test_a_list_of_64_bits_is_warned_of():
+    with pytest.warns(UserWarning, match="Explicitly requested dtype float64 in arr"):
+        assert minijax.numpy.array([1, 2, 3], dtype="float64").dtype == np.float32
+
+
+def test_a_tracer_has_no_sharding():
+    def f(x):
+        assert not hasattr(x, "sharding")
+        with pytest.raises(AttributeError, match=r"typeof\(x\)\.sharding"):
+            x.sharding  # noqa: B018
+        return x
+
+    minijax.jit(f)(1.0)
+    minijax.vmap(f)(minijax.numpy.ones(2))

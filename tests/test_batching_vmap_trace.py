@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax import lax
+from minijax import grad, jit, lax
+from minijax import numpy as jnp
 from minijax.arrays.array import ShapedArray, eval_rules, shape_rules, typeof
 from minijax.batching import vmap as batching_rules
 from minijax.batching.vmap import BatchTracer, MappedAxis, batch_flat_fun, vmap
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.errors import UnexpectedTracerError
+from minijax.interpreters.batching import register_vmappable, unregister_vmappable
 from minijax.numpy.fft.primitive import FftType
 from minijax.pytrees.api_util import jvp
 from tests.arity import arity
@@ -514,3 +516,53 @@ ERRORS = [
 def test_errors(error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+class Named:
+    """An array whose axes have names; an example of it has one name less."""
+
+    def __init__(self, names, array):
+        self.names, self.array = names, array
+
+
+class At:
+    def __init__(self, name, axis):
+        self.name, self.axis = name, axis
+
+
+def named_example(go_on, indices, x, at):
+    if isinstance(at, At):
+        names = tuple(name for name in x.names if name != at.name)
+        return Named(names, go_on(x.array, at.axis))
+    return Named(x.names, x.array)
+
+
+def named_whole(go_on, size, x, at):
+    names = (*x.names[: at.axis], at.name, *x.names[at.axis :])
+    return Named(names, go_on(size, x.array, at.axis))
+
+
+def test_objects_that_know_their_examples():
+    register_vmappable(Named, At, int, named_example, named_whole, None)
+    rows = Named(("row", "column"), jnp.arange(6.0).reshape(2, 3))
+
+    def f(x, y, shift=0.0):
+        assert x.names == ("column",)
+        return Named(x.names, x.array * y + shift), y
+
+    axes = (At("row", 0), 0), (At("row", 1), 0)
+    for size in (2, None):
+        whole, same = vmap(f, *axes, axis_size=size)(rows, jnp.array([1.0, 10.0]))
+        assert whole.names == ("column", "row")
+        np.testing.assert_array_equal(whole.array, [[0, 30], [1, 40], [2, 50]])
+        np.testing.assert_array_equal(same, [1, 10])
+    compiled = jit(lambda a: vmap(f, *axes)(Named(rows.names, a), jnp.ones(2))[0].array)
+    np.testing.assert_array_equal(compiled(rows.array), rows.array.T)
+    slope = grad(lambda a: (compiled(a) ** 2).sum())(rows.array)
+    np.testing.assert_array_equal(slope, 2 * rows.array)
+    with pytest.raises(ValueError, match="needs axis_size"):
+        vmap(lambda x: x, At("row", 0), At("row", 0))(rows)
+    with pytest.raises(ValueError, match="out_axes is None"):
+        vmap(lambda x: x.array, At("row", 0), None, axis_size=2)(rows)
+    unregister_vmappable(Named)
+    assert vmap(lambda x: 2 * x)(jnp.ones(2)).shape == (2,)

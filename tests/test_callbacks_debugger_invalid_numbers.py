@@ -167,3 +167,21 @@ def test_a_word_that_is_neither_on_nor_off_is_refused():
             minijax.config.update(switch, "maybe")
         with minijax.config.override(switch, "yes"):
             assert getattr(minijax.config, switch) is True
+
+
+def test_a_number_of_a_device_of_a_mesh():
+    mesh = minijax.make_mesh((1,), ("x",))
+    spec = minijax.P("x")
+    f = minijax.shard_map(lambda x: 0.0 / x, mesh=mesh, in_specs=spec, out_specs=spec)
+    words = r"Invalid value \(nan\) encountered in sharded computation: .* in div\n"
+    with minijax.debug_nans():
+        for call in (f, minijax.pmap(lambda x: 0.0 / x)):
+            with pytest.raises(FloatingPointError, match=words):
+                call(jnp.zeros(1))
+
+
+def test_a_literal_is_no_operation():
+    f = minijax.jit(lambda x: (jnp.nan, x + 2))
+    refused = pytest.raises(FloatingPointError, match=r"de-optimized .* a literal is")
+    with debug_nans(), refused:
+        f(3)

@@ -47,7 +47,6 @@ def test_a_file_may_be_a_library_s():
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("extend.random", "define_prng_impl"),
         ("extend.backend", "register_backend_factory"),
         ("extend.source_info_util", "NameStack"),
     ],

@@ -26,21 +26,25 @@ def vmapped(f, name):
 
 
 W = {"w": V}
+WEAK = (
+    "https://docs.jax.dev/en/latest/type_promotion.html#weak-types says where weak "
+    "types come from"
+)
 ROWS = {
     "dtype": (
         lambda f: f({"w": V.astype(np.int32)}, V),
-        "of different input types: the dtype of its argument params['w'] changed from "
-        "float32[3] to int32[3]",
+        "of different input types: the dtype differs at params['w'], now i32[3] and "
+        "before f32[3]",
     ),
     "shape": (
         lambda f: f(W, np.ones((2, 3), np.float32)),
-        "of different input types: the shape of its argument x changed from float32[3] "
-        "to float32[2,3]",
+        "of different input types: the shape differs at x, now f32[2,3] and before "
+        "f32[3]",
     ),
     "shape and dtype": (
         lambda f: f(W, 2),
-        "of different input types: the shape and dtype and weak type of its argument x "
-        "changed from float32[3] to weak int32[]",
+        "of different input types: the shape and dtype and weak type differs at x, now "
+        "i32[]{weak_type=True} and before f32[3]{weak_type=False}; " + WEAK,
     ),
     "structure": (
         lambda f: f({"w": V, "b": V}, V),
@@ -69,7 +73,7 @@ def in_x64(f):
 
 ROWS["switch"] = (
     in_x64,
-    "the tracing context: the switch jax_enable_x64 changed from False to True",
+    "the tracing context changed: jax_enable_x64, now True and before False",
 )
 
 
@@ -97,9 +101,20 @@ def test_weak_type(reasons):
     f = minijax.jit(lambda x: x * 2)
     f(1.0), f(np.float32(1.0)), f(1.0)
     assert reasons()[1:] == [
-        "<lambda> is traced again because of different input types: the weak type of "
-        "its argument x changed from weak float32[] to float32[]."
+        "<lambda> is traced again because of different input types: the weak type "
+        "differs at x, now f32[]{weak_type=False} and before f32[]{weak_type=True}; "
+        f"{WEAK}."
     ]
+
+
+def test_all_switches_are_named(reasons):
+    f = minijax.jit(lambda x: x * 2)
+    f(1.0)
+    high = minijax.default_matmul_precision("high")
+    with minijax.numpy_rank_promotion("warn"), high:
+        f(1.0)
+    assert "jax_numpy_rank_promotion, now warn and before allow" in reasons()[-1]
+    assert "matmul_precision, now high and before None" in reasons()[-1]
 
 
 def test_statics(reasons):
@@ -114,12 +129,12 @@ def test_statics(reasons):
 def test_the_nearest_key_is_compared(reasons):
     f = minijax.jit(lambda x, y, z: x)
     f(1, 1, 1), f(V, V, V), f(1, 1, V)
-    assert reasons()[-1].endswith(
-        "the shape and dtype and weak type of its argument z changed from weak "
-        "int32[] to float32[3]."
-    )
+    assert (
+        "the shape and dtype and weak type differs at z, now f32[3]{weak_type=False} "
+        "and before i32[]{weak_type=True};"
+    ) in reasons()[-1]
     f(V, V, 1.5)
-    assert "argument z changed from float32[3] to weak float32[]." in reasons()[-1]
+    assert "at z, now f32[]{weak_type=True} and before f32[3]" in reasons()[-1]
     f(np.int8(1), np.int8(1), np.int8(1))
     assert reasons()[-1].endswith(", and so did 2 other things.")
 

@@ -8,7 +8,11 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax, random, vmap
-from minijax.extend.random import rbg_prng_impl, unsafe_rbg_prng_impl
+from minijax.extend.random import (
+    define_prng_impl,
+    rbg_prng_impl,
+    unsafe_rbg_prng_impl,
+)
 
 GENERATORS = "rbg", "unsafe_rbg"
 
@@ -100,6 +104,59 @@ def test_generators_as_objects(impl):
     np.testing.assert_array_equal(random.bits(key, (5,), "uint16"), drawn)
     again = pickle.loads(pickle.dumps(key))
     assert again.dtype == key.dtype and (words(again) == words(key)).all()
+
+
+def seven_times(shape, **names):
+    """Define a generator that adds and multiplies; keys are numbers in `shape`."""
+    size = int(np.prod(shape))
+
+    def split(words, new):
+        steps = jnp.arange(int(np.prod(new)) * size, dtype="uint32")
+        return 7 * words + steps.reshape(*new, *shape)
+
+    return define_prng_impl(
+        key_shape=shape,
+        seed=lambda seed: jnp.full(shape, seed, "uint32") + 3,
+        split=split,
+        random_bits=lambda words, width, new: (
+            words.reshape(-1)[0] + jnp.arange(int(np.prod(new)), dtype="uint32")
+        ).reshape(new).astype(f"uint{width}"),
+        fold_in=lambda words, data: words + 7 * data.astype("uint32"),
+        **names,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (4, 2, 7)])
+def test_a_generator_of_one_s_own(shape):
+    impl = seven_times(shape, name="seven", tag="sev")
+    key, places = random.key(5, impl=impl), jnp.array([2, 0, 1])
+    assert random.key_impl(key) == impl and key.dtype == random.key_dtype(impl)
+    assert str(key.dtype).startswith("key<sev")
+    raw = words(random.split(key, (2,)))
+    assert raw.shape == (2, *shape) and raw.flat[0] == 56
+    again = random.wrap_key_data(raw, impl=impl)
+    assert again.dtype == key.dtype and (words(again) == raw).all()
+    expected = minijax.jit(program)(key, places)
+    with minijax.disable_jit():
+        found = [program(key, places)]
+    for backend in ("interpreter", "python"):
+        found.append(minijax.jit(program, backend=backend)(key, places))
+    for results in found:
+        for ours, theirs in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_generators_of_one_s_own_are_several():
+    rules = dict.fromkeys(["seed", "split", "random_bits", "fold_in"], lambda *_: None)
+    one, same, other = (
+        define_prng_impl(key_shape=shape, **rules) for shape in ((2,), (2,), (3, 1))
+    )
+    assert one == same and one is same and one != other and hash(one) == hash(same)
+    assert repr(one) == "PRNGSpec('<unnamed>')"
+    assert random.key_dtype(one) != random.key_dtype(other)
+    message = r"to end with \(3, 1\).*got shape=\(3,\)"
+    with pytest.raises(TypeError, match=message):
+        random.wrap_key_data(np.zeros(3, np.uint32), impl=other)
 
 
 def test_a_key_is_used_once():

@@ -214,3 +214,38 @@ def test_after_a_fork_both_processes_work():
         env=os.environ | {"JAX_NUM_CPU_DEVICES": "2"},
     )  # fmt: skip
     assert done.stdout.strip() == "True 0", done.stderr[-2000:]
+
+
+def test_a_mesh_without_devices_is_that_of_the_arrays():
+    abstract, other = MESH.abstract_mesh, make_mesh((2,), ("y",)).abstract_mesh
+    array = placed(V, "x")
+    found = mapped(lambda v: 2 * v, array, mesh=abstract)
+    assert found.sharding == AS_X and found.tolist() == [0, 2, 4, 6]
+    constrain = lax.with_sharding_constraint
+    whole = constrain(array, NamedSharding(abstract, P(None)))
+    assert whole.sharding == NamedSharding(MESH, P(None))
+    along_y = {"in_specs": P("y"), "out_specs": P("y")}
+    wanted = NamedSharding(abstract, P("x"))
+    for error, words, call in (
+        (ValueError, "Please pass `jax.Ar", lambda: mapped(SAME, V, mesh=abstract)),
+        (
+            ValueError,
+            "does not match the mesh shape passed to shard_map",
+            lambda: mapped(SAME, array, mesh=other, **along_y),
+        ),
+        (ValueError, "should be a `jax.Array`", lambda: constrain(np.ones(4), wanted)),
+        (TypeError, "must be a `NamedSharding`", lambda: constrain(V, wanted)),
+        (
+            ValueError,
+            "mesh shape of the target sharding",
+            lambda: constrain(array, NamedSharding(other, P("y"))),
+        ),
+        (ValueError, "non-empty mesh", lambda: mapped(SAME, V, mesh=None)),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_the_name_of_an_axis_is_a_string_or_a_tuple():
+    with pytest.raises(TypeError, match="must be a tuple or a str"):
+        mapped(lambda v: lax.pcast(v[:1], {"x"}, to="varying"), V)

@@ -41,6 +41,7 @@ HONORED_SWITCHES = {
     "jax_platform_name": "The platform that is the default.",
     "jax_default_device": "Where arrays lie that name no device.",
     "jax_num_cpu_devices": "How many devices the CPU has; set before the first use.",
+    "jax_explicit_x64_dtypes": "What asking for 64 bits leads to while they are off.",
     "jax_numpy_dtype_promotion": "`strict` refuses to mix dtypes in `jnp`.",
     "jax_numpy_rank_promotion": "`warn` and `raise` tell of new leading axes in `jnp`.",
     "jax_default_matmul_precision": "What a product asks for; all are exact.",
@@ -196,9 +197,6 @@ REFUSED = {
     },
     "An index beyond the end is handled as JAX does by default.": {
         "jax_check_static_indices": False,
-    },
-    "A 64-bit type that is asked for becomes one of 32 bits, with a warning.": {
-        "jax_explicit_x64_dtypes": "warn",
     },
     "Sums of 16-bit floats are computed, not refused.": {
         "jax_allow_f16_reductions": True,

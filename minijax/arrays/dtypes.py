@@ -8,6 +8,7 @@ References: ``jax.config``, ``jax.dtypes``.
 
 # Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
+# Amended in chapters/02_arrays_rest.md: _tell_of_x64 (e7ba458f).
 
 import os
 import sys
@@ -551,13 +552,47 @@ def check_dtype(dtype: Any, name: str) -> np.dtype:
             + LISTED_DTYPES
         )
     if dtype not in PYTHON_TYPES and np.dtype(dtype) != canonical:
-        warn_user(
-            f"Explicitly requested dtype {np.dtype(dtype)} in {name} is not available "
-            f"and becomes {canonical}: 64-bit types are off. To have them, "
-            'minijax.config.update("jax_enable_x64", True).',
-            stacklevel=3,
-        )
+        _tell_of_x64(np.dtype(dtype), name, canonical)
     return canonical
+
+
+def _warn_or_error(value):
+    if value == "allow":
+        raise NotImplementedError(
+            f"jax_explicit_x64_dtypes is 'warn' or 'error' here, not {value!r}: with "
+            "jax_enable_x64 there are 64-bit types, and without it there are none."
+        )
+    if value not in ("warn", "error"):
+        raise ValueError(
+            f"{_explicit}: new enum value must be in ['warn', 'error', 'allow'], got "
+            f"{value}"
+        )
+    return str.__str__(value)
+
+
+_explicit = "jax_explicit_x64_dtypes"
+
+
+config.define(_explicit, os.environ.get(_explicit.upper(), "warn"), _warn_or_error)
+
+
+def _tell_of_x64(dtype, name, canonical):
+    """Say that a 64-bit dtype, asked for in a function, becomes another one.
+
+    Raises:
+      ValueError: if the switch ``jax_explicit_x64_dtypes`` is ``"error"``.
+    """
+    way_out = 'minijax.config.update("jax_enable_x64", True)'
+    if config.jax_explicit_x64_dtypes == "error":
+        raise ValueError(
+            f"Explicitly requested dtype {dtype} in {name} is not available: 64-bit "
+            f"types are off. To have them, {way_out}."
+        )
+    warn_user(
+        f"Explicitly requested dtype {dtype} in {name} is not available and becomes "
+        f"{canonical}: 64-bit types are off. To have them, {way_out}.",
+        stacklevel=4,
+    )
 
 
 def canonical_dtype_of_array(x):

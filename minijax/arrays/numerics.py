@@ -332,17 +332,24 @@ def check_axes(name, x, axes):
 
 def check_broadcast_dimensions(shape, new_shape, places):
     """Raise a TypeError unless a shape fits into a new one, each axis at its place."""
-    rising = sorted({*places}) == [*places] and len(places) == len(shape)
-    fits = all(
-        0 <= place < len(new_shape) and size in (1, new_shape[place])
-        for place, size in zip(places, shape)
-    )
-    if not (rising and fits) or builtins.min(new_shape, default=0) < 0:
+    pairs = [*zip(places, shape)]
+    wrong = {
+        "must have length equal to operand ndim": len(places) != len(shape),
+        "must be a subset of output dimensions": not {*places}
+        <= {*range(len(new_shape))},
+        "must not contain duplicates": len({*places}) != len(places),
+        "must rise": sorted(places) != [*places],
+    }
+    why = [f"broadcast_dimensions {each}" for each in wrong if wrong[each]]
+    if not why and any(size not in (1, new_shape[place]) for place, size in pairs):
+        why = [
+            "operand dimension sizes must either be 1, or be equal to their "
+            "corresponding dimensions in the target broadcast shape"
+        ]
+    if why or builtins.min(new_shape, default=0) < 0:
         raise TypeError(
-            "broadcast_in_dim puts each axis of the operand, in order, on an axis of "
-            "the result with the same size (or stretches it, if its size is 1): got "
-            f"operand shape {shape}, shape {new_shape} and broadcast_dimensions "
-            f"{places}."
+            f"broadcast_in_dim {(why or ['has no negative sizes'])[0]}; got operand "
+            f"shape {shape}, shape {new_shape} and broadcast_dimensions {places}."
         )
 
 

@@ -198,6 +198,14 @@ def _only_arrays(name, call):
     return refuse if call else property(refuse)
 
 
+def _sharding(x):
+    raise AttributeError(
+        f"The 'sharding' attribute is not available on {x!r}, which stands for an "
+        "array and lies nowhere. minijax.typeof(x).sharding says what its type says."
+    )
+
+
+tracer_methods["sharding"] = property(_sharding)
 tracer_methods["devices"] = _only_arrays("devices", call=True)
 tracer_methods["addressable_data"] = _only_arrays("addressable_data", call=True)
 tracer_methods["on_device_size_in_bytes"] = _only_arrays(

@@ -192,10 +192,6 @@ def infer_argnums_and_argnames(signature, argnums, argnames):
     return given, as_tuple(argnames)
 
 
-def register_vmappable(data_type, *_, **__):
-    """Do nothing: `vmap` refuses objects of such a class, as of any unknown one."""
-
-
 class NodeClasses:
     """Answers ``class in registry``."""
 
@@ -214,11 +210,6 @@ ANSWERS = {
         "e3nn-jax",
         "_src.api_util",
         infer_argnums_and_argnames=infer_argnums_and_argnames,
-    ),
-    **stand_ins(
-        "mujoco-mjx",
-        "interpreters.batching",
-        register_vmappable=register_vmappable,
     ),
 }
 

@@ -6,6 +6,7 @@ Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
 # Made from chapters/06_vmap_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+from minijax._registry import Registry
 from minijax.arrays.array import typeof
 from minijax.pytrees.tree_operations import flatten_axes
 from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
@@ -123,7 +124,7 @@ def canonicalize_in_axes(in_axes):
     """Return `in_axes` as an int, None or a tuple."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if in_axes is not None and type(in_axes) not in (int, tuple):
+    if in_axes is not None and type(in_axes) not in (int, tuple, *spec_types):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
             f"the positional arguments passed to the function, but got {in_axes!r}."
@@ -132,9 +133,15 @@ def canonicalize_in_axes(in_axes):
     return in_axes
 
 
+# From classes that know their examples to two functions: to an element, and back.
+vmappables: dict = Registry()
+# The classes of what says, in the place of an axis, where the examples of objects are.
+spec_types: set[type] = set()
+
+
 def check_axes_are_ints(name, axes):
     """Raise unless all entries are ints or None."""
-    if not all(type(axis) is int for axis in tree_leaves(axes)):
+    if not all(type(axis) in (int, *spec_types) for axis in tree_leaves(axes)):
         raise TypeError(
             f"vmap {name} must be an int, None, or (nested) container with those types "
             f"as leaves, but got {axes!r}."

@@ -17,9 +17,10 @@ References: ``jax.vmap``, ``jax.interpreters.batching``.
 # Amended in chapters/06_vmap_rest.md: BatchTracer.concrete, BatchTracer.provenance
 #   (3004a00a).
 # Amended in chapters/11_own_rules_ground.md: BatchTrace.unpack (b526bba9).
-# Amended in chapters/28_indexing_rest.md: vmap (f44c9876).
+# Amended in chapters/28_indexing_rest.md: vmap (d36c8782).
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from minijax import lax
@@ -32,7 +33,9 @@ from minijax.batching.axes import (
     check_out_axis,
     flat_in_axes,
     mapped_axis_size,
+    spec_types,
     typeof_or_none,
+    vmappables,
 )
 from minijax.core import (
     RuleTable,
@@ -46,6 +49,7 @@ from minijax.lax.arithmetic import astype
 from minijax.pytrees.api_util import FlatCall, Loan, returning_refs
 from minijax.pytrees.argument_checks import check_callable, is_ref, refs_in
 from minijax.pytrees.tree_operations import flatten_axes
+from minijax.pytrees.tree_util import tree_flatten, tree_leaves
 from minijax.typing import P, R
 
 # vmap rules: what each primitive does when some of its operands carry a mapped axis.
@@ -452,6 +456,68 @@ def _place_output(call, axis, i, value, dim, place):
     return move_one_axis(value, dim, place % ndim)
 
 
+def _is_vmappable(x):
+    return type(x) in vmappables
+
+
+def _know_examples(args, kwargs, axes):
+    leaves = tree_leaves((args, kwargs), is_leaf=_is_vmappable)
+    specs = tree_leaves(axes, is_leaf=lambda x: type(x) in spec_types)
+    named = any(type(x) in spec_types for x in specs)
+    return named or any(map(_is_vmappable, leaves))
+
+
+def map_objects(fun, axes, axis_name, axis_size, args, kwargs):
+    """Apply `fun` once to arguments, or for results, that know their examples."""
+    leaves, tree = tree_flatten(args, is_leaf=_is_vmappable)
+    named, named_tree = tree_flatten(kwargs, is_leaf=_is_vmappable)
+    dims = flatten_axes("vmap in_axes", axes[0], tree) + [0] * len(named)
+    pairs = [*zip([*leaves, *named], dims)]
+    size = axis_size or _size_of_arrays(pairs)
+    trace = BatchTrace(current_trace(), MappedAxis(axis_name, size))
+    with trace_scope(trace):
+        elements = [_to_element(trace, *pair) for pair in pairs]
+        args = tree.unflatten(elements[: len(leaves)])
+        kwargs = named_tree.unflatten(elements[len(leaves) :])
+        results, out_tree = tree_flatten(fun(*args, **kwargs), is_leaf=_is_vmappable)
+        places = flatten_axes("vmap out_axes", axes[1], out_tree)
+        outs = [_to_whole(trace, size, *pair) for pair in zip(results, places)]
+    return out_tree.unflatten(outs)
+
+
+def _size_of_arrays(pairs):
+    arrays = [(x, d) for x, d in pairs if d is not None and not _is_vmappable(x)]
+    sizes = {typeof(x).shape[dim] for x, dim in arrays}
+    if len(sizes) != 1:
+        raise ValueError(
+            "vmap of objects that know their examples needs axis_size, or arrays "
+            f"that are mapped along axes of one size; they have {sorted(sizes)}."
+        )
+    return sizes.pop()
+
+
+def _to_element(trace, x, spec):
+    if _is_vmappable(x):
+        go_on, count = partial(_to_element, trace), lax.iota("int32", trace.axis.size)
+        return vmappables[type(x)][0](go_on, lambda: trace.pack(count, 0), x, spec)
+    return x if spec is None else trace.pack(x, spec % typeof(x).ndim)
+
+
+def _to_whole(trace, size, x, spec):
+    if _is_vmappable(x):
+        return vmappables[type(x)][1](partial(_to_whole, trace), size, x, spec)
+    value, dim = trace.unpack(x)
+    if spec is None and dim is not None:
+        raise ValueError(f"vmap has mapped values but out_axes is None for {x!r}")
+    with set_current_trace(trace.parent):
+        if spec is None:
+            return value
+        place = spec % (typeof(value).ndim + (dim is None))
+        if dim is None:
+            return broadcast_batch_dim(value, place, size)
+        return move_one_axis(value, dim, place)
+
+
 def _mapped_refs(call, in_axes, args):
     """Return for each leaf whether it is a reference of which each example has a part.
 
@@ -505,6 +571,9 @@ def vmap(
 
     @wraps(fun)
     def mapped(*args, **kwargs):
+        if vmappables and _know_examples(args, kwargs, (in_axes, out_axes)):
+            axes = in_axes, out_axes
+            return map_objects(fun, axes, axis_name, axis_size, args, kwargs)
         call = FlatCall("vmap", fun, args, kwargs, typeof=typeof_or_none)
         axes = _mapped_refs(call, in_axes, args)
         if places := [axis for axis in axes if axis is not None]:

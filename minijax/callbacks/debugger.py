@@ -248,12 +248,32 @@ def search(primitive, args, params, results):
     """Raise a FloatingPointError if a result is invalid and a switch forbids it."""
     for switch, (word, is_invalid) in INVALID_NUMBER_TESTS.items():
         if getattr(config, switch) and any(_holds(is_invalid, x) for x in results):
-            search_inside(primitive, args, params)
+            try:
+                search_inside(primitive, args, params)
+            except FloatingPointError as found:
+                raise _of_devices(primitive, word, found) from None
             line = user_line()
             place = f"\n  {line.quoted}" if line else ""
+            why = _NOT_INSIDE * any(True for _ in jaxprs_in_params(params))
             raise FloatingPointError(
-                f"invalid value ({word}) encountered in {primitive}{place}"
+                f"invalid value ({word}) encountered in {primitive}{why}{place}"
             )
+
+
+# What is said of a program whose equations make no invalid numbers.
+_NOT_INSIDE = (
+    ", and the de-optimized function did not make it: run equation by equation, its "
+    "operations have valid results. An input or a literal is such a number, or "
+    "compiling has changed a result."
+)
+
+
+def _of_devices(primitive, word, found):
+    """Return the error about a number that was made on a device of a mesh."""
+    if str(primitive) != "shard_map":
+        return found
+    words = f"Invalid value ({word}) encountered in sharded computation: it is made on "
+    return FloatingPointError(f"{words}one of the devices, {found}")
 
 
 def _holds(is_invalid, x):

@@ -53,6 +53,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
     Raises:
       NameError: if no axis of that name is there.
+      TypeError: if `axis_name` is neither a string nor a tuple.
       ValueError: if `x` varies along it already, or `to` is another word.
 
     Reference: ``jax.lax.pcast``.
@@ -61,6 +62,10 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         raise ValueError(
             f"Got unexpected `to` value {to!r}; pcast knows 'varying' (JAX's "
             "'reduced' and 'unreduced' belong to Explicit axes)."
+        )
+    if not isinstance(axis_name, str | tuple):
+        raise TypeError(
+            f"axis_name passed to pcast must be a tuple or a str, got {axis_name!r}."
         )
     names = axis_names(axis_name)
     checked = [name for name in names if name in checked_axis_names(current_trace())]

@@ -257,7 +257,7 @@ def check_batching(op, numbers, operand, indices):
 
 
 def check_indices(op, numbers, operand, indices):
-    """Check the indices: integers, one for each mapped axis along the last axis."""
+    """Check that indices are integers, and that the numbers are of this operation."""
     if dtype_kind(indices.dtype) not in "iu":
         raise ValueError("indices must have an integer type")
     if not indices.ndim:
@@ -270,6 +270,10 @@ def check_indices(op, numbers, operand, indices):
             f"dimension_numbers of {op} are {op.capitalize()}DimensionNumbers, not "
             f"{numbers!r}."
         )
+
+
+def check_mapped_axes(op, numbers, operand, indices):
+    """Check that each number of an index vector is a place along its own axis."""
     mapped, name = numbers[2], numbers._fields[2]
     if len(mapped) != indices.shape[-1]:
         raise TypeError(
@@ -291,6 +295,7 @@ def gather_shape_rule(operand, indices, dimension_numbers, slice_sizes, **_):
     """
     numbers = dimension_numbers
     check_indices("gather", numbers, operand, indices)
+    check_mapped_axes("gather", numbers, operand, indices)
     rank = len(numbers.offset_dims) + indices.ndim - 1
     check_dims("gather", "offset_dims", numbers.offset_dims, rank)
     check_batching("gather", numbers, operand, indices)
@@ -354,6 +359,7 @@ def scatter_shape_rule(operand, indices, updates, dimension_numbers, **_):
         raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
     check_dims("scatter", "update_window_dims", numbers.update_window_dims, rank)
     check_batching("scatter", numbers, operand, indices)
+    check_mapped_axes("scatter", numbers, operand, indices)
     _check_updates(numbers, operand, indices, updates)
     return [operand]
 

@@ -6,7 +6,11 @@ Reference: ``jax.interpreters.batching``.
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax.arrays.array import typeof
+from minijax.batching.axes import spec_types, vmappables
 from minijax.batching.vmap import (
     MappedAxis,
     broadcast_batch_dim,
@@ -123,3 +127,37 @@ def broadcast(x, sz, axis, mesh_axis=None):
 def bdim_at_front(x, bdim, size, mesh_axis=None):
     """Return an array with its mapped axis first; if there is none, it repeats."""
     return broadcast(x, size, 0) if bdim is None else move_one_axis(x, bdim, 0)
+
+
+def register_vmappable(
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Callable[..., Any],
+    from_elt: Callable[..., Any],
+    make_iota: Callable[..., Any] | None,
+) -> None:
+    """Let ``vmap`` map objects of a class, which says what an example of one is.
+
+    Args:
+      data_type: the class; its objects are leaves of arguments and results.
+      spec_type: the class of what says where the examples are, in `in_axes` and
+        `out_axes`.
+      axis_size_type: the class of numbers of examples, for JAX's sake.
+      to_elt: ``to_elt(go_on, indices, x, spec)`` returns the example of `x`, where
+        ``go_on(array, axis)`` stands for an example of an array inside.
+      from_elt: ``from_elt(go_on, size, x, spec)`` returns the whole, where
+        ``go_on(size, array, axis)`` returns an array with the axis of examples.
+      make_iota: for JAX's sake; ``indices()`` counts examples as ``lax.iota`` does.
+
+    Reference: ``jax.interpreters.batching.register_vmappable``.
+    """
+    vmappables[data_type] = to_elt, from_elt
+    spec_types.add(spec_type)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Do nothing; what a class says of its examples stays.
+
+    Reference: ``jax.interpreters.batching.unregister_vmappable``.
+    """

@@ -876,12 +876,7 @@ def _distance(key, old):
 def changes(call, key, old):
     """Return what is different between a call's key and another one, as clauses."""
     return [
-        *_pairs(
-            "the tracing context: the switch ",
-            trace_context_switches,
-            key.switches,
-            old.switches,
-        ),
+        *_switch_changes(trace_context_switches, key.switches, old.switches),
         *_axis_changes(key.axes, old.axes),
         *_static_changes(dict(key.statics), dict(old.statics)),
         *(_tree_changes(call, key, old) or _aval_changes(call, key, old)),
@@ -904,17 +899,32 @@ def _aval_change(name, before, now):
         "weak type": before.weak_type != now.weak_type,
     }
     what = " and ".join(kind for kind in kinds if kinds[kind])
-    what = f"of different input types: the {what} of its argument {name}"
-    return _changed(what, _aval(before), _aval(now))
+    weak = kinds["weak type"]
+    return (
+        f"of different input types: the {what} differs at {name}, now "
+        f"{_aval(now, weak)} and before {_aval(before, weak)}{_ON_WEAK_TYPES * weak}"
+    )
 
 
-def _aval(aval):
-    return "weak " * aval.weak_type + str(aval.update(weak_type=False))
+_ON_WEAK_TYPES = (
+    "; https://docs.jax.dev/en/latest/type_promotion.html#weak-types says where weak "
+    "types come from"
+)
+
+
+def _aval(aval, weak):
+    return aval.str_short() + f"{{weak_type={aval.weak_type}}}" * weak
 
 
 def _pairs(what, names, now, before):
     triples = zip(names, before, now)
     return [_changed(f"{what}{name}", a, b) for name, a, b in triples if a != b]
+
+
+def _switch_changes(names, now, before):
+    triples = zip(names, now, before)
+    found = [f"{n}, now {a} and before {b}" for n, a, b in triples if a != b]
+    return [f"the tracing context changed: {'; '.join(found)}"] if found else []
 
 
 def _axis_changes(now, before):

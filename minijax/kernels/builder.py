@@ -293,8 +293,14 @@ carriers.update(dict.fromkeys(WIDE_DTYPES, np.dtype(np.uint8)))
 
 
 def carried(view):
-    """Return the view of an array as numbers that kernels can move."""
+    """Return the view of an array as numbers that kernels can move.
+
+    Raises:
+      UnsupportedKernel: for keys of a generator whose words are no number together.
+    """
     dtype = carriers.get(view.dtype, view.dtype)
+    if not isinstance(dtype, np.dtype):
+        raise UnsupportedKernel(f"arrays of {dtype}")
     return view if dtype is view.dtype else view._replace(dtype=dtype)
 
 

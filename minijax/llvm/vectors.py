@@ -5,6 +5,7 @@
 
 import functools
 import itertools
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -413,9 +414,9 @@ def _product(a, b):
 
 
 # Operations on such numbers, as long as they fit into their dtype.
-AFFINE = {
+AFFINE: dict[str, Callable[..., "Affine | None"]] = {
     "add": _sum,
-    "sub": functools.partial(_sum, sign=-1),
+    "sub": lambda a, b: _sum(a, b, -1),
     "mul": _product,
     "convert": lambda a: a,
 }

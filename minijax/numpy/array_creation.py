@@ -177,7 +177,8 @@ def _from_sequence(sequence, dtype):
     if dtype is None:
         check_dtypes("array", leaves)
         dtype = common_dtype_and_weak_type(*leaves)[0] if leaves else float
-    dtype = canonicalize_dtype(dtype)
+        dtype = canonicalize_dtype(dtype)
+    dtype = check_dtype(dtype, "array")
     if not builtins.any(isinstance(leaf, Array) for leaf in leaves):
         return as_array(np.array(sequence, dtype))
     rows = [from_object(row, dtype) for row in sequence]

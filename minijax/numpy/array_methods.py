@@ -306,7 +306,10 @@ def truth(x):
             f"The truth value of an array with shape {x.shape} is ambiguous. Use "
             "x.any() or x.all(), or x.size > 0."
         )
-    what = "Attempted boolean conversion of traced array (by if, while, and, or, not)"
+    what = (
+        "Attempted boolean conversion of traced array with shape "
+        f"{str(x.aval).lstrip('~')}. An if, while, and, or, not wants one number"
+    )
     return builtins.bool(
         np.asarray(concrete_array_or_error(x, TracerBoolConversionError, what))
     )

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.config import check_dtypes
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.out_sharding import with_out_sharding
@@ -26,7 +27,7 @@ from minijax.core import Array
 from minijax.lax.arithmetic import astype as as_type
 from minijax.lax.reductions import check_arraylike, common_dtype_and_weak_type
 from minijax.numpy.array_creation import full_like
-from minijax.numpy.operands import as_array, promote_factors
+from minijax.numpy.operands import as_array
 
 # Subscripts of an Einstein summation: one letter for each axis of each operand.
 
@@ -465,8 +466,6 @@ def _simple(lhs, rhs, step, dtype):
 def _multiplied(lhs, rhs, step, dtype, multiply):
     """Return the product of two operands, and its letters."""
     lhs, one, rhs, other = _simple(lhs, rhs, step, dtype)
-    if lhs.dtype != rhs.dtype:
-        lhs, rhs = promote_factors(lhs, rhs)
     summed = [each for each in sorted(step.removed) if each in one and each in other]
     shared = [each for each in step.output if each in one and each in other]
     left, right = (
@@ -542,6 +541,7 @@ def einsum(
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     found, given = _read("einsum", (subscripts, *operands))
     arrays = [as_array(x) for x in given]
+    check_dtypes("einsum", arrays)
     dtype, weak_type = common_dtype_and_weak_type(*arrays)
     if preferred_element_type is not None:
         dtype, weak_type = check_dtype(preferred_element_type, "einsum"), False

@@ -91,7 +91,8 @@ def concrete_numpy(x: Any, what: str) -> np.ndarray:
 def as_int(x):
     """Return an array without axes as an ``int``, cut off towards zero."""
     check_scalar_conversion(x)
-    return int(concrete_numpy(x, "int()").item())
+    way_out = "int(); try using `x.astype(int)` inside the program"
+    return int(concrete_numpy(x, way_out).item())
 
 
 def as_number(x, kind):

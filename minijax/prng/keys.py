@@ -12,6 +12,8 @@ References: ``jax._src.random.prng``, ``jax.random``, ``jax.random.normal``.
 # edit the chapter, not this file.
 # Amended in chapters/32_random_rest.md: key_dtype_of (56a54c1d).
 # Amended in chapters/32_random_rest.md: PRNGKey (de322607).
+# Amended in chapters/32_random_rest.md: _key_data, wrap_key_data, wrapped, unwrapped
+#   (df5edbfc).
 # Amended in chapters/32_random_rest.md: _split_shape, _new_keys, random_split_impl,
 #   _bits_shape, _random_bits, random_bits (8ae610bf).
 # Amended in chapters/32_random_rest.md: lower_bits, lower_split (1b8ba479).
@@ -299,13 +301,14 @@ def _wrap_shape(words, impl):
 def wrapped(words, dtype):
     """Return a buffer of keys, made of a buffer of their words."""
     keys = np.empty(words.shape[:-1], dtype)
-    keys[mark_of_dtype(dtype)] = words
+    mark = mark_of_dtype(dtype)
+    keys[mark] = words.reshape(keys[mark].shape)
     return keys
 
 
 def unwrapped(keys):
     """Return the words of a buffer of keys."""
-    return keys[mark_of_dtype(keys.dtype)]
+    return keys[mark_of_dtype(keys.dtype)].reshape(*keys.shape, words_in(keys.dtype))
 
 
 def _unwrap_shape(keys):
@@ -399,8 +402,14 @@ def as_keys(keys):
     return random_wrap_p.bind(asarray(keys), impl=impl), True
 
 
+def key_shape_of(dtype):
+    """Return the shape of the words of a key, a tuple."""
+    return np.dtype(dtype)[0].shape
+
+
 def _key_data(keys):
-    return random_unwrap_p.bind(keys)
+    words, shape = random_unwrap_p.bind(keys), key_shape_of(keys.dtype)
+    return words if len(shape) == 1 else lax.reshape(words, (*keys.shape, *shape))
 
 
 def _made(name, seed, impl):
@@ -559,16 +568,30 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def wrap_key_data(
-    key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None
+    key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None
 ) -> Array:
     """Return keys, made of words as `key_data` returns them.
+
+    Raises:
+      TypeError: if the last axes are not those of a key, or the dtype is not uint32.
+      ValueError: if both the generator and the dtype of keys are given.
 
     Reference: ``jax.random.wrap_key_data``.
     """
     if impl is not None and dtype is not None:
         raise ValueError(f"Give impl or dtype, not both: {impl!r} and {dtype}.")
-    mark = mark_of_dtype(key_dtype_of(dtype if impl is None else impl))
-    return random_wrap_p.bind(asarray(key_bits_array), impl=mark)
+    dtype = key_dtype_of(dtype if impl is None else impl)
+    words, shape = asarray(key_bits_array), key_shape_of(dtype)
+    if len(shape) != 1:
+        outer = words.shape[: max(words.ndim - len(shape), 0)]
+        if words.shape != (*outer, *shape):
+            raise TypeError(
+                "invalid PRNG key data: expected key_data.shape to end with "
+                f"{shape} and its dtype to be uint32; got shape={words.shape}, "
+                f"dtype={words.dtype}"
+            )
+        words = lax.reshape(words, (*outer, math.prod(shape)))
+    return random_wrap_p.bind(words, impl=mark_of_dtype(dtype))
 
 
 def key_impl(keys: ArrayLike) -> str:

@@ -6,7 +6,9 @@ References: ``jax.extend.core.primitives``, ``jax.extend.random``.
 # Made from chapters/32_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -80,6 +82,24 @@ class PRNGImpl(NamedTuple):
         return self.tag
 
 
+@dataclass(frozen=True, repr=False)
+class PRNGSpec:
+    """The name of a generator that a program has defined, see `define_prng_impl`.
+
+    Attributes:
+      mark: how programs write it: its tag, with a number if another one has that.
+    """
+
+    _impl: PRNGImpl
+    mark: str
+
+    def __str__(self):
+        return self.mark
+
+    def __repr__(self):
+        return f"PRNGSpec({self._impl.name!r})"
+
+
 def _keys(words):
     return random_wrap_p.bind(words, impl="fry")
 
@@ -93,14 +113,48 @@ generators: dict = Registry()
 
 
 def register_generator(generator):
-    """Let keys of a generator be made, by its name; its keys have four words."""
-    mark, [size] = generator.tag, generator.key_shape
-    fields = [(mark, np.uint32, size)]
+    """Let keys of a generator be made, by its name.
+
+    Args:
+      generator: a `PRNGImpl`; the words of a key are an array of its `key_shape`.
+    """
+    _make_key_dtype(generator, generator.tag, generator.name)
+
+
+def _make_key_dtype(generator, mark, name):
+    size = math.prod(generator.key_shape)
+    fields = [(mark, np.uint32, generator.key_shape)]
     dtype = ExtendedDType(f"key<{mark}>", np.dtype((prng_key, fields)))
-    EXTENDED_DTYPES[dtype.dtype], generators[dtype] = dtype, generator
-    key_dtypes.update(dict.fromkeys((mark, generator.name), dtype))
-    carriers[dtype] = np.dtype({2: np.uint64, 4: np.complex128}[size])
+    EXTENDED_DTYPES[dtype.dtype], generators[dtype] = dtype, of_flat_words(generator)
+    key_dtypes.update(dict.fromkeys((mark, name), dtype))
+    if size in _CARRIERS:
+        carriers[dtype] = np.dtype(_CARRIERS[size])
     constant_makers[dtype] = partial(constant_key, dtype)
+
+
+_CARRIERS = {1: np.uint32, 2: np.uint64, 4: np.complex128}  # by the words of a key
+
+
+def of_flat_words(generator):
+    """Return the same generator, for which the words of a key are one axis."""
+    if len(generator.key_shape) == 1:
+        return generator
+    shape, size = generator.key_shape, math.prod(generator.key_shape)
+
+    def flat(words):
+        outer = np.shape(words)[: np.ndim(words) - len(shape)]
+        return lax.reshape(words, (*outer, size))
+
+    def on_words(f, finish):
+        return lambda words, *args: finish(f(lax.reshape(words, shape), *args))
+
+    return generator._replace(
+        key_shape=(size,),
+        seed=lambda seed: flat(generator.seed(seed)),
+        split=on_words(generator.split, flat),
+        random_bits=on_words(generator.random_bits, asarray),
+        fold_in=on_words(generator.fold_in, flat),
+    )
 
 
 def _mapped(f, ndim):
@@ -202,6 +256,44 @@ threefry_prng_impl = PRNGImpl(
     name="threefry2x32",
     tag="fry",
 )
+
+
+def define_prng_impl(
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[[Array], Array],
+    split: Callable[[Array, tuple[int, ...]], Array],
+    random_bits: Callable[[Array, int, tuple[int, ...]], Array],
+    fold_in: Callable[[Array, Array], Array],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> Any:
+    """Return a generator, made of functions of words: what `minijax.random.key` takes.
+
+    Args:
+      key_shape: the shape of the words of a key, of dtype uint32.
+      seed: from an integer to the words of a key.
+      split: from words and a shape to words of shape ``(*shape, *key_shape)``.
+      random_bits: from words, a width in bits, and a shape to unsigned integers.
+      fold_in: from words and a number to words.
+      name, tag: how `minijax.random.key_impl` and the dtype of the keys print it.
+
+    Returns:
+      An object that is given as `impl`. The same arguments give an equal one.
+
+    Reference: ``jax.extend.random.define_prng_impl``.
+    """
+    impl = PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+    if impl not in _defined:
+        others = sum(made._impl.tag == tag for made in _defined.values())
+        taken = others or tag in key_dtypes
+        spec = PRNGSpec(impl, f"{tag}{others + 1}" if taken else tag)
+        _make_key_dtype(impl, spec.mark, spec)
+        _defined[impl] = spec
+    return _defined[impl]
+
+
+_defined: dict = {}  # from the generators that programs have defined to their names
 
 
 def random_seed(seeds: int | ArrayLike, impl: Any) -> Array:

@@ -470,8 +470,9 @@ class TreePullback:
         if not fits or given.shape != self.out_avals[i].shape:
             path, _ = tree_leaves_with_path(self.out_tree.unflatten(leaves))[i]
             expected = self.out_avals[i].update(dtype=dtype)
+            words = "cotangent type does not match: " * (self.error is TypeError)
             raise self.error(
-                f"{self.name}: unexpected JAX type for the cotangent of "
+                f"{words}{self.name}: unexpected JAX type for the cotangent of "
                 f"result{keystr(path)}: it has to be of type "
                 f"{aval_text(expected)}, because the result is of type "
                 f"{aval_text(self.out_avals[i])}, but it is of type {aval_text(given)}."

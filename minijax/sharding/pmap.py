@@ -82,6 +82,7 @@ from minijax.sharding.named_sharding import (
     AbstractMesh,
     IndivisibleError,
     Mesh,
+    NamedSharding,
     PartitionSpec,
     get_mesh,
     spec_axes,
@@ -656,8 +657,11 @@ def _checked_results(call, specs, params, outs):
         extra = get_vma(out).difference(spec_axes(spec))
         if extra:
             raise ValueError(
-                f"shard_map out_specs {spec} says that {what} is the same along "
-                f"{sorted(extra)}, but it may vary there: it is {typeof(out)}. Sum it "
+                f"shard_map out_specs is {spec} which implies that the corresponding "
+                "output value is only varying across mesh axes "
+                f"{_listed_axes(spec_axes(spec))} and not {_listed_axes(extra)}, but "
+                "it was inferred to be possibly varying over "
+                f"{_listed_axes(get_vma(out))}: {what} is {typeof(out)}. Sum it "
                 "(minijax.lax.psum), name the axes in the spec, or, if you know that "
                 "the values are the same, pass check_vma=False."
             )
@@ -666,8 +670,35 @@ def _checked_results(call, specs, params, outs):
     return [insert_pvary(out, spec_axes(spec)) for out, spec in zip(outs, specs)]
 
 
-def _concrete(mesh):
-    """Return a mesh that has devices, the one given or that of the context."""
+def _listed_axes(names):
+    return f"{{{','.join(map(str, sorted(names, key=str)))}}}"
+
+
+def _mesh_of_arrays(mesh, args):
+    """Return the mesh, like an abstract one, on whose devices arrays lie.
+
+    Raises:
+      ValueError: if an array is on a mesh of other axes, or none is on a mesh.
+    """
+    shardings = [getattr(x, "sharding", None) for x in tree_leaves(args)]
+    found = [s.mesh for s in shardings if isinstance(s, NamedSharding)]
+    for theirs in found:
+        if theirs.shape_tuple != mesh.shape_tuple:
+            raise ValueError(
+                f"Mesh shape of the input {theirs.shape_tuple} does not match the mesh "
+                f"shape passed to shard_map {mesh.shape_tuple}."
+            )
+    if not found:
+        raise ValueError(
+            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` "
+            "when passing `AbstractMesh` to the mesh argument. Or use "
+            "`minijax.set_mesh(mesh)`; a mesh of the context has the devices."
+        )
+    return found[0]
+
+
+def _concrete(mesh, args):
+    """Return a mesh with devices: the one given, of the context, or of arguments."""
     if not isinstance(mesh, Mesh | AbstractMesh | None):
         raise TypeError(
             f"shard_map requires a minijax.sharding.Mesh, but got {mesh!r} of type "
@@ -676,17 +707,20 @@ def _concrete(mesh):
     if isinstance(mesh, Mesh):
         return mesh
     context = get_mesh()
-    if context.empty or mesh not in (None, context.abstract_mesh):
+    if mesh is not None and mesh != context.abstract_mesh:
+        return _mesh_of_arrays(mesh, args)
+    if context.empty:
         raise ValueError(
-            "The context mesh cannot be empty. Pass `mesh` to shard_map, or use "
-            "`minijax.set_mesh(mesh)` to enter into a mesh context; it has the devices."
+            "shard_map requires a non-empty mesh, and the context mesh cannot be "
+            "empty. Pass `mesh` to shard_map, or use `minijax.set_mesh(mesh)` to enter "
+            "into a mesh context."
         )
     return context
 
 
-def resolve_mesh(mesh):
-    """Return the mesh of a call: the one given, or that of the context."""
-    mesh = _concrete(mesh)
+def resolve_mesh(mesh, args=()):
+    """Return the mesh of a call: the one given, of the context, or of arguments."""
+    mesh = _concrete(mesh, args)
     if any(axis.name in mesh.shape for axis in manual_axes(current_trace())):
         raise ValueError(
             f"The context mesh should match the mesh passed to shard_map {mesh}: this "
@@ -696,9 +730,9 @@ def resolve_mesh(mesh):
     return mesh
 
 
-def _params(mesh, axis_names, check_vma):
-    """Return the parameters of the primitive that do not depend on the arguments."""
-    mesh = resolve_mesh(mesh)
+def _params(mesh, args, axis_names, check_vma):
+    """Return the parameters of the primitive, with a mesh that has devices."""
+    mesh = resolve_mesh(mesh, args)
     names = frozenset(axis_names or mesh.axis_names)
     if unknown := names.difference(mesh.axis_names):
         raise ValueError(f"shard_map axis_names {sorted(unknown)} are none of {mesh}")
@@ -708,7 +742,7 @@ def _params(mesh, axis_names, check_vma):
 def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
     """Call a function by `shard_map`, with these options."""
     call = FlatCall("shard_map", f, args, {}, typeof=abstractify)
-    params = _params(mesh, axis_names, check_vma)
+    params = _params(mesh, args, axis_names, check_vma)
     given = tuple(in_specs) if type(in_specs) is list else in_specs
     given = flatten_specs("in_specs", given, args)
     blocks = _blocks(call, given, params)

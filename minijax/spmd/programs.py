@@ -16,7 +16,7 @@ from minijax.arrays.devices import Sharding, default_placement, sharding_convert
 from minijax.arrays.out_sharding import result_placers
 from minijax.arrays.transfer import device_put_leaf, device_put_p
 from minijax.batching.vmap import vmap_rules
-from minijax.core import impl_rules
+from minijax.core import Array, Tracer, impl_rules
 from minijax.forward_mode.jvp import jvp_rules, linear_jvp
 from minijax.jaxprs.jaxpr import eval_jaxpr, make_jaxpr
 from minijax.jaxprs.types import struct_of
@@ -254,7 +254,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
       RuntimeError: if there is no mesh in the context and one is needed.
-      ValueError: if a specification has more axes than an array.
+      TypeError: if a sharding is of an abstract mesh, and an array lies on none.
+      ValueError: if a specification has more axes than an array, or an abstract mesh
+        other axes than that of an array.
 
     Reference: ``jax.lax.with_sharding_constraint``.
     """
@@ -270,7 +272,37 @@ def _constrain_leaf(x, wanted):
         wanted = complete_sharding("with_sharding_constraint", wanted)
     if not isinstance(wanted, Sharding):
         raise TypeError(f"A sharding or a PartitionSpec is expected, got {wanted!r}.")
+    if isinstance(getattr(wanted, "mesh", None), AbstractMesh):
+        wanted = _on_devices_of(x, wanted)
     return bind_sharding_constraint(x, wanted)
+
+
+def _on_devices_of(x, wanted):
+    """Return a sharding of an abstract mesh for the devices of an array.
+
+    Raises:
+      TypeError: if the array lies on no mesh.
+      ValueError: if it is no array, or its mesh has other axes.
+    """
+    if isinstance(x, Tracer):
+        return wanted
+    told = f"{type(x).__name__} of shape {typeof(x).str_short()}"
+    if not isinstance(x, Array):
+        raise ValueError(
+            "Target sharding contains a `jax.sharding.AbstractMesh` which requires the "
+            f"input passed should be a `jax.Array`. Got {told}"
+        )
+    if not isinstance(x.sharding, NamedSharding):
+        raise TypeError(
+            "The sharding on the input must be a `NamedSharding` since the target "
+            f"sharding has an `AbstractMesh` in it. Got {x.sharding} for {told}"
+        )
+    if x.sharding.mesh.shape_tuple != wanted.mesh.shape_tuple:
+        raise ValueError(
+            f"Mesh shape of the input {x.sharding.mesh.shape_tuple} does not match the "
+            f"mesh shape of the target sharding {wanted.mesh.shape_tuple} for {told}"
+        )
+    return NamedSharding(x.sharding.mesh, wanted.spec)
 
 
 @weakref_memoize

@@ -18,7 +18,7 @@ MACHINERY = """
 """.split()  # layouts of XLA, references, and types of a level that JAX is to have
 ABSENT = {
     # of JAX before 0.4, where they raise; and what only arrays have, not their class
-    "array": "device_buffer device_buffers copy_to_host_async device sharding",
+    "array": "device_buffer device_buffers copy_to_host_async device",
     "key": "pprint",
     "tracer": "device sharding batch_dim",  # a value of a program lies nowhere yet
     "treedef": """deserialize_using_proto from_iterable_tree serialize_using_proto

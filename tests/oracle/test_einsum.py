@@ -77,3 +77,21 @@ def test_classes_of_errors(name):
             MISTAKES[name](package.numpy, package.numpy.ones((2, 3)))
         found.append(caught.type)
     assert found[0] == found[1]
+
+
+MIXED = [("int32", "float32"), ("bfloat16", "float32"), ("float32", "complex64"),
+         ("uint8", "int8"), ("bool", "int32"), ("float16", "bfloat16")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), MIXED)
+def test_two_dtypes_are_one_product(one, other):
+    told = []
+    for m in (minijax, jax):
+        x, y = m.numpy.ones((2, 3), one), m.numpy.ones((3, 2), other)
+        told.append([
+            str(m.make_jaxpr(lambda x, y: m.numpy.einsum(text, x, y))(x, y))  # noqa: B023
+            for text in ("ab,bc->ac", "ab,ba->", "ab,cd->abcd", "ab,bc->ca")
+        ])  # fmt: skip
+        with m.numpy_dtype_promotion("strict"), pytest.raises(ValueError):
+            m.numpy.einsum("ab,bc", x, y)
+    assert told[0] == told[1]

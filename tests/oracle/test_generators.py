@@ -1,6 +1,7 @@
 """Keys of `rbg` and `unsafe_rbg`: bits, new keys and draws are JAX's, on its CPU."""
 
 import jax
+import jax.extend
 import numpy as np
 import pytest
 
@@ -147,3 +148,52 @@ def test_the_first_key_is_that_of_a_batch(algorithm, shape):
         return m.vmap(m.vmap(f, in_axes=1))(words)
 
     same("rbg", draw)
+
+
+def own_generator(m, shape):
+    """Define a generator of one's own, whose keys are words of a shape."""
+    jnp, size = m.numpy, int(np.prod(shape))
+
+    def split(words, new):
+        steps = jnp.arange(int(np.prod(new)) * size, dtype="uint32")
+        return 7 * words + steps.reshape(*new, *shape)
+
+    def bits(words, width, new):
+        row = words.reshape(-1)[0] + jnp.arange(int(np.prod(new)), dtype="uint32")
+        return row.reshape(new).astype(f"uint{width}")
+
+    return m.extend.random.define_prng_impl(
+        key_shape=shape,
+        seed=lambda seed: jnp.full(shape, seed, "uint32") + np.uint32(3),
+        split=split,
+        random_bits=bits,
+        fold_in=lambda words, data: words + data.astype("uint32"),
+        tag="own",
+    )
+
+
+def own_draws(m, key):
+    keys = m.random.split(key, (2, 3))
+    folded = m.vmap(m.random.fold_in)(keys[1], np.arange(3))
+    drawn = m.vmap(lambda k: m.random.bits(k, (2, 2), "uint16"))(folded)
+    looped = m.lax.scan(lambda k, _: (m.random.split(k)[1], k), key, None, length=3)
+    return keys, folded, drawn, looped, m.random.normal(keys[0, 2], (3,)) > 0
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (4, 2)])
+def test_a_generator_of_one_s_own(shape):
+    found = []
+    for m in (minijax, jax):
+        impl = own_generator(m, shape)
+        key = m.random.key(7, impl=impl)
+        assert m.random.key_impl(key) == impl
+        assert m.random.key_dtype(impl) == key.dtype
+        same_key = m.random.wrap_key_data(m.random.key_data(key), impl=impl)
+        leaves = m.tree_util.tree_leaves([key, same_key, own_draws(m, key)])
+        leaves += m.tree_util.tree_leaves(m.jit(own_draws, static_argnums=0)(m, key))
+        told = [repr(m.random.key_impl(key)), key.shape]
+        found.append((told, [numbers(m, leaf) for leaf in leaves]))
+    (told, ours), (expected, theirs) = found
+    assert told == expected
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -748,3 +748,35 @@ def test_mistakes_are_of_the_classes_of_jax(name, sides):
     assert type(ours).__name__ == type(theirs).__name__, (ours, theirs)
     if str(theirs).startswith("Computation was compiled"):
         assert str(ours) == str(theirs)
+
+
+def with_an_abstract_mesh(m):
+    """What an abstract mesh is good for, and which errors it leads to."""
+    mesh = m.make_mesh((2,), ("x",), axis_types=(m.sharding.AxisType.Auto,))
+    other = m.make_mesh((2,), ("y",), axis_types=(m.sharding.AxisType.Auto,))
+    spec, there = m.P("x"), m.P("y")
+    array = m.device_put(np.arange(8.0), m.NamedSharding(mesh, spec))
+    wanted = m.NamedSharding(mesh.abstract_mesh, spec)
+
+    def mapped(x, mesh, spec=spec):
+        how = {"mesh": mesh, "in_specs": spec, "out_specs": spec}
+        return m.shard_map(lambda v: 2 * v, **how)(x)
+
+    found = [mapped(array, mesh.abstract_mesh).tolist()]
+    for call in (
+        lambda: mapped(m.numpy.arange(8.0), mesh.abstract_mesh),
+        lambda: mapped(array, other.abstract_mesh, there),
+        lambda: m.lax.with_sharding_constraint(np.arange(8), wanted),
+        lambda: m.lax.with_sharding_constraint(m.numpy.arange(8), wanted),
+        lambda: m.lax.with_sharding_constraint(
+            array, m.NamedSharding(other.abstract_mesh, there)
+        ),
+    ):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            call()
+        found.append((refused.type.__name__, str(refused.value)[:40]))
+    return found
+
+
+def test_abstract_meshes():
+    assert with_an_abstract_mesh(minijax) == with_an_abstract_mesh(jax)

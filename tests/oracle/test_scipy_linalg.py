@@ -46,6 +46,21 @@ def test_forms(shape, dtype):
         agree(lambda m: m.jit(m.scipy.linalg.rsf2csf), t, z, rtol=coarse(dtype))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_triangles_of_what_is_no_real_form(dtype):
+    t, z = numbers((2, 4, 4), dtype), numbers((4, 4), dtype)
+    agree(scipy("rsf2csf"), t, z, rtol=coarse(dtype))
+    if t.dtype.kind == "f":
+
+        def slope(m):
+            def f(t):
+                return abs(m.scipy.linalg.rsf2csf(t, z)[0]).sum()
+
+            return m.grad(f)
+
+        agree(slope, t, rtol=coarse(dtype))
+
+
 @pytest.mark.parametrize(("n", "dtype"), paired([1, 4], DTYPES))
 def test_functions(n, dtype):
     x = numbers((n, n), dtype)

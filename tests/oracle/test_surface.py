@@ -43,9 +43,7 @@ ABSENT = {
         ifrt_proxy register_backend_cache register_backend_factory
     """,  # of XLA and its plugins
     "extend.linear_util": "Callable",  # a name that JAX imports there
-    "extend.random": """
-        define_prng_impl threefry2x32_p
-    """,  # of generators that are known by name, made of other primitives
+    "extend.random": "threefry2x32_p",  # made of other primitives
     "extend.source_info_util": """
         NameStack SourceInfo current_name_stack extend_name_stack new_name_stack
         reset_name_stack set_name_stack transform_name_stack user_context

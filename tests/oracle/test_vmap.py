@@ -311,3 +311,45 @@ def test_what_all_examples_share_is_as_weak_as_in_jax(name, dtype, shape):
         return aval.shape, aval.dtype.name, aval.weak_type
 
     assert types(minijax) == types(jax)
+
+
+class Named:
+    """An array whose axes have names; an example of it has one name less."""
+
+    def __init__(self, names, array):
+        self.names, self.array = names, array
+
+
+class At:
+    def __init__(self, name, axis):
+        self.name, self.axis = name, axis
+
+
+def named_example(go_on, indices, x, at):
+    names = tuple(name for name in x.names if name != at.name)
+    return Named(names, go_on(x.array, at.axis))
+
+
+def named_whole(go_on, size, x, at):
+    names = (*x.names[: at.axis], at.name, *x.names[at.axis :])
+    return Named(names, go_on(size, x.array + 1, at.axis))
+
+
+def test_objects_that_know_their_examples():
+    found = []
+    for m in (minijax, jax):
+        m.interpreters.batching.register_vmappable(
+            Named, At, int, named_example, named_whole, None
+        )
+        rows = Named(("row", "column"), m.numpy.arange(6.0).reshape(2, 3))
+        f = m.vmap(
+            lambda x, y: (Named(x.names, x.array * y), y),
+            (At("row", 0), 0),
+            (At("row", 1), 0),
+            axis_size=2,
+        )
+        whole, same = f(rows, np.float32([1, 10]))
+        found.append((whole.names, whole.array.tolist(), same.tolist()))
+        slope = m.grad(lambda a: (f(Named(rows.names, a), np.ones(2))[0].array ** 2).sum())  # noqa: B023, E501
+        found[-1] += (slope(rows.array).tolist(),)
+    assert found[0] == found[1]

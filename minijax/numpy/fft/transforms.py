@@ -666,6 +666,8 @@ def _along_axis(name, transform, x, type, n, axis, norm):
 def _all_along(transform, x, type, s, axes, norm):
     x = as_arraylike(transform.__name__, x)
     count = x.ndim if s is None else len(s)
+    if count > x.ndim:
+        raise ValueError(f"s must have at most x.ndim ({x.ndim}) elements, got {count}")
     axes = range(x.ndim - count, x.ndim) if axes is None else axes
     sizes = [None] * len(axes) if s is None else s
     if len(sizes) != len(axes):

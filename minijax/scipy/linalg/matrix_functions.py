@@ -97,10 +97,11 @@ def _triangles(t, z):
     def step(i, both):
         (t, z), m = both, n - i
         below, diagonal = abs(t[m, m - 1]), abs(t[m, m]) + abs(t[m - 1, m - 1])
-        return lax.cond(below > eps * diagonal, _rotated, lambda m, *tz: tz, m, t, z)
+        stays = lambda m, *tz: tz  # noqa: E731
+        t, z = lax.cond(below > eps * diagonal, _rotated, stays, m, t, z)
+        return t.at[m, m - 1].set(0), z
 
-    t, z = lax.fori_loop(1, n, step, (t, z)) if n > 1 else (t, z)
-    return jnp.triu(t), z
+    return lax.fori_loop(1, n, step, (t, z)) if n > 1 else (t, z)
 
 
 def _rotated(m, t, z):
@@ -108,15 +109,17 @@ def _rotated(m, t, z):
     shift, below = _values(block)[0] - block[1, 1], block[1, 0]
     length = jnp.hypot(abs(shift), abs(below)).astype(t.dtype)
     c, s = shift / length, below / length
-    turn = jnp.array([[c.conj(), s], [-s, c]])
-    rows = turn @ lax.dynamic_slice_in_dim(t, m - 1, 2, 0)
+    turn, places = jnp.array([[c.conj(), s], [-s, c]]), jnp.arange(len(t))
+    rows = lax.dynamic_slice_in_dim(t, m - 1, 2, 0)
+    rows = jnp.where(places >= m - 1, turn @ rows, rows)
     t = lax.dynamic_update_slice_in_dim(t, rows, m - 1, 0)
 
-    def from_right(x):
-        columns = lax.dynamic_slice_in_dim(x, m - 1, 2, 1) @ turn.mT.conj()
+    def from_right(x, above):
+        columns = lax.dynamic_slice_in_dim(x, m - 1, 2, 1)
+        columns = jnp.where(above, columns @ turn.mT.conj(), columns)
         return lax.dynamic_update_slice_in_dim(x, columns, m - 1, 1)
 
-    return from_right(t), from_right(z)
+    return from_right(t, places[:, None] <= m), from_right(z, True)
 
 
 def hessenberg(
@@ -327,6 +330,7 @@ def solve_sylvester(
     return vectorize(one, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
 
 
+@partial(jit, static_argnums=(0, 1))  # eager or within a program: the same numbers
 def _sylvester(solved, tol, a, b, c):
     x = solved(a, b, c)
     x = x if c.dtype.kind == "c" else x.real
