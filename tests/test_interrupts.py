@@ -483,6 +483,7 @@ OTHERS = {
     "Report": "watches a program, and changes nothing that it would have to restore",
     "ReentrantContext": INSIDE, "Override": INSIDE, "_Entered": "set_mesh, above",
     "_Taking": INSIDE, "take_current_trace": INSIDE,
+    "codegen_option": "LLVM's switch changes no result, and is set anew each time",
 }  # fmt: skip
 
 
