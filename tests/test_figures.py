@@ -2,6 +2,9 @@
 
 import itertools
 import re
+import subprocess
+import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from collections import namedtuple
 from pathlib import Path
@@ -551,3 +554,26 @@ def test_windows_say_what_a_gather_finds():
     found = figures.windows(square, [[2], [0]], ((1,), (0,), (0,)), (1, 3))
     assert "the window at (2, 0) is [6.0, 7.0, 8.0]" in found.desc
     assert "result has shape (2, 3)" in found.desc
+
+
+def test_waking_lower_floors_imports_no_higher_ones():
+    """In Colab the notebook of a low floor has put its own functions into the package,
+    which modules of higher floors cannot be imported with."""
+    program = textwrap.dedent("""
+        import sys
+
+        import minijax
+        from minijax_book import grids
+
+        before = {*sys.modules}
+        grids._wake((2, 0))
+        for name in {*sys.modules} - before:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            floor = grids._floor_of(file) if name.startswith("minijax.") else None
+            if floor and floor > (2, 0):
+                print(name, floor)
+    """)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == ""

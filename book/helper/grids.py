@@ -1,10 +1,10 @@
 """The rule grid: primitives down, interpretations across."""
 
-import importlib.util
+import importlib
 import linecache
-import pkgutil
 import re
 import sys
+from pathlib import Path
 
 from .svg import Canvas, text_width
 from .towers import role_of
@@ -159,11 +159,12 @@ def _floor_of(file):
 
 def _wake(floor):
     """Import the modules of all lower floors, so that their tables are full."""
-    package = sys.modules["minijax"]
-    for module in pkgutil.walk_packages(package.__path__, "minijax."):
-        file = importlib.util.find_spec(module.name).origin
-        if (_floor_of(file) or floor) < floor:
-            importlib.import_module(module.name)
+    # Not `walk_packages`: it imports the packages of higher floors to look into them.
+    root = Path(sys.modules["minijax"].__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if (_floor_of(str(path)) or floor) < floor:
+            parts = path.relative_to(root.parent).with_suffix("").parts
+            importlib.import_module(".".join(parts).removesuffix(".__init__"))
 
 
 def _floors():
