@@ -11,7 +11,7 @@ References: ``jax.lax.stop_gradient``, ``custom_jvp_call_p``, ``custom_vjp_call_
 # Amended in chapters/28_indexing_rest.md: custom_vjp.__call__ (1f2ad791).
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from minijax import lax
@@ -24,13 +24,12 @@ from minijax.custom_derivatives.flat_functions import (
     CustomRuleFunction,
     CustomVJPPrimal,
     FlatRule,
+    JvpRule,
     batched_call_rule,
     callee_as_fun,
     check_pair,
     check_residual_refs,
     check_result,
-    check_structures,
-    check_tangents,
     checked_cotangents,
     fun_name_of,
     hold_refs,
@@ -40,15 +39,9 @@ from minijax.custom_derivatives.flat_functions import (
     raise_if_tracers,
     release_refs,
     rule_operands,
-    type_of_tangent,
-    zero_to_none,
+    summed_rule,
 )
-from minijax.forward_mode.jvp import (
-    add_or_none,
-    defjvp_zero,
-    jvp_rules,
-    zeros_like_tangent_aval,
-)
+from minijax.forward_mode.jvp import defjvp_zero, jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, JaxprTrace, trace_to_jaxpr
 from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.pytrees.api_util import check_aliases
@@ -56,6 +49,23 @@ from minijax.pytrees.argument_checks import refs_in
 from minijax.pytrees.tree_util import tree_flatten, tree_leaves, tree_map
 from minijax.reverse_mode.backward_pass import transpose_rules
 from minijax.reverse_mode.transpose_rules import transpose_call_eqn
+
+# Calls of functions with custom derivatives: primitives with functions inside.
+
+
+def trace_to_closed_jaxpr(fun, args):
+    """Return the program of a function, and what it uses without receiving it.
+
+    Args:
+      fun: a function from flat arguments to a list.
+      args: arguments of the right types.
+
+    Returns:
+      A `ClosedJaxpr` from those values and the arguments to the results; the values.
+    """
+    jaxpr, consts = trace_to_jaxpr(fun, list(map(typeof, args)))
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), []), consts
 
 
 class CallPrimitive(Primitive):
@@ -84,24 +94,6 @@ class CallPrimitive(Primitive):
 # Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
 # call: to run such an equation is to run that program.
 callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
-
-
-# Calls of functions with custom derivatives: primitives with functions inside.
-
-
-def trace_to_closed_jaxpr(fun, args):
-    """Return the program of a function, and what it uses without receiving it.
-
-    Args:
-      fun: a function from flat arguments to a list.
-      args: arguments of the right types.
-
-    Returns:
-      A `ClosedJaxpr` from those values and the arguments to the results; the values.
-    """
-    jaxpr, consts = trace_to_jaxpr(fun, list(map(typeof, args)))
-    invars = [*jaxpr.constvars, *jaxpr.invars]
-    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), []), consts
 
 
 def _impl(*args, call_jaxpr, **params):
@@ -140,61 +132,6 @@ def _transpose(cts, *operands, call_jaxpr, **params):
 
 jvp_rules[custom_jvp_call_p] = _jvp
 transpose_rules[custom_jvp_call_p] = _transpose
-
-
-class JvpRule(FlatRule):
-    """The rule of a user, for trees of arrays, as one of flat lists.
-
-    Args:
-      rule: called as ``rule(*static, primals, tangents)``; returns a pair of trees.
-      function: the `FlatFunction`.
-      symbolic_zeros: whether the rule sees zeros as `SymbolicZero`.
-    """
-
-    def __init__(self, rule, function, symbolic_zeros):
-        self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
-        self.name = fun_name_of(rule)
-
-    def __call__(self, primals, tangents):
-        """Return the list of results, and the list of their tangents."""
-        function, unflatten = self.function, self.function.in_tree.unflatten
-        given = [self._written_out(*pair) for pair in zip(primals, tangents)]
-        pair = function.ask(self.rule, unflatten(primals), unflatten(given))
-        out, slope = check_pair("jvp", self.name, function, pair)
-        slopes, tree = tree_flatten(slope)
-        check_structures(self.name, function, tree_flatten(out)[1], tree)
-        outs = check_result("jvp", self.name, function, out)
-        check_tangents(list(map(typeof, outs)), list(map(type_of_tangent, slopes)))
-        return outs, list(map(zero_to_none, slopes))
-
-    def _written_out(self, primal, tangent):
-        return instantiate_for_rule(tangent, typeof(primal), self.symbolic_zeros)
-
-    def batch_dims(self, dims, primals, tangents):
-        """Each tangent that is there is mapped as its primal is."""
-        return [*dims, *(d for d, t in zip(dims, tangents) if t is not None)]
-
-
-def summed_rule(function, jvps):
-    """Return a rule that sums what rules for single arguments return.
-
-    Args:
-      function: the decorated function.
-      jvps: for each argument a function ``jvp(tangent, result, *primals)``, or None.
-    """
-    if function.nondiff_argnums:
-        raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
-
-    def jvp(primals, tangents):
-        out = function(*primals)
-        zeros = tree_map(zeros_like_tangent_aval, out)
-        parts = [
-            rule(tangent, out, *primals) if rule else zeros
-            for tangent, rule in zip(tangents, jvps)
-        ]
-        return out, tree_map(lambda *ts: reduce(add_or_none, ts), *parts)
-
-    return jvp
 
 
 def _stopped(tree):
@@ -257,68 +194,6 @@ class custom_jvp(CustomRuleFunction):
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
-        return function.out_tree.unflatten(outs)
-
-
-class custom_vjp(CustomRuleFunction):
-    """A function with a derivative of its own, for reverse mode only.
-
-    Args:
-      fun: a function of trees of arrays.
-      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
-        derivative concerns: any values but tracers. The forward rule gets them in
-        their places, the backward rule before all others.
-
-    Raises:
-      AttributeError: at a call, if no rules were defined.
-      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
-        does not, or in forward mode.
-
-    Reference: ``jax.custom_vjp``.
-    """
-
-    kind = "custom_vjp"
-    fwd = bwd = None
-    symbolic_zeros = optimize_remat = False
-
-    def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros=False, optimize_remat=False
-    ) -> None:
-        """Define the rules.
-
-        Args:
-          fwd: called like the function; returns the pair of its result and the
-            residuals, a tree of arrays.
-          bwd: called with the residuals and the cotangent of the result; returns a
-            tuple with a cotangent for each argument, or None for zero.
-          symbolic_zeros: whether `fwd` gets `CustomVJPPrimal` and `bwd` `SymbolicZero`.
-          optimize_remat: accepted for compatibility; it has no influence on values.
-
-        Raises:
-          NotImplementedError: if both of them are wanted.
-        """
-        self.fwd, self.bwd = fwd, bwd
-        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
-        if symbolic_zeros and optimize_remat:
-            raise NotImplementedError(OPTIMIZE_REMAT_CONFLICT)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        if self.fwd is None or self.bwd is None:
-            self.refuse_without("VJP")
-        args = self.positional(args, kwargs)
-        if refs := refs_in(tree_leaves(args)):
-            check_aliases("custom_vjp", self.fun, args, {})
-            for ref in refs:  # whoever writes this down has captured it
-                ref.read()
-            fixed = self.nondiff_argnums
-            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
-        leaves, function = self.flatten_call(args)
-        raise_if_tracers(function.static)
-        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
-        params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
-        params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=function, **params)
         return function.out_tree.unflatten(outs)
 
 
@@ -462,13 +337,73 @@ class BwdRule(FlatRule):
         ]
 
 
+class custom_vjp(CustomRuleFunction):
+    """A function with a derivative of its own, for reverse mode only.
+
+    Args:
+      fun: a function of trees of arrays.
+      nondiff_argnums, nondiff_argnames: positions and names of arguments that no
+        derivative concerns: any values but tracers. The forward rule gets them in
+        their places, the backward rule before all others.
+
+    Raises:
+      AttributeError: at a call, if no rules were defined.
+      TypeError: at a call, if the arguments do not fit; later, if what a rule returns
+        does not, or in forward mode.
+
+    Reference: ``jax.custom_vjp``.
+    """
+
+    kind = "custom_vjp"
+    fwd = bwd = None
+    symbolic_zeros = optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros=False, optimize_remat=False
+    ) -> None:
+        """Define the rules.
+
+        Args:
+          fwd: called like the function; returns the pair of its result and the
+            residuals, a tree of arrays.
+          bwd: called with the residuals and the cotangent of the result; returns a
+            tuple with a cotangent for each argument, or None for zero.
+          symbolic_zeros: whether `fwd` gets `CustomVJPPrimal` and `bwd` `SymbolicZero`.
+          optimize_remat: accepted for compatibility; it has no influence on values.
+
+        Raises:
+          NotImplementedError: if both of them are wanted.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(OPTIMIZE_REMAT_CONFLICT)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            self.refuse_without("VJP")
+        args = self.positional(args, kwargs)
+        if refs := refs_in(tree_leaves(args)):
+            check_aliases("custom_vjp", self.fun, args, {})
+            for ref in refs:  # whoever writes this down has captured it
+                ref.read()
+            fixed = self.nondiff_argnums
+            args = [x if i in fixed else hold_refs(x) for i, x in enumerate(args)]
+        leaves, function = self.flatten_call(args)
+        raise_if_tracers(function.static)
+        params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
+        params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)
+        params["bwd"] = BwdRule(self.bwd, function, self.symbolic_zeros)
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=function, **params)
+        return function.out_tree.unflatten(outs)
+
+
 # Values whose derivative is taken to be zero (stop-gradient).
 
 stop_gradient_p = Primitive("stop_gradient")
 def_shape_and_impl(stop_gradient_p, lambda x: [x], lambda xp, x: x)
 jvp_rules[stop_gradient_p] = defjvp_zero(stop_gradient_p)
-
-
 vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
     stop_gradient_p.bind_all(*args),
     list(dims),

@@ -13,6 +13,7 @@ References: ``resolve_kwargs``, ``argnums_partial`` in ``jax._src.api_util``,
 import dataclasses
 import functools
 import inspect
+from functools import reduce
 from typing import Any
 
 from minijax.arrays.array import ShapedArray, typeof
@@ -21,6 +22,7 @@ from minijax.batching.vmap import batch_dim_to_front, batch_flat_fun
 from minijax.core import Tracer
 from minijax.diagnostics.tracebacks import api_boundary
 from minijax.errors import UnexpectedTracerError
+from minijax.forward_mode.jvp import add_or_none, zeros_like_tangent_aval
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.pretty_printer import pp_eqn_default
 from minijax.numpy.operands import as_array
@@ -800,3 +802,58 @@ def _refuse_cotangent(in_tree, i, wanted, ct):
         f"produced an output of type {aval_text(given)} corresponding to an input of "
         f"type {aval_text(wanted)}, so the shapes do not match"
     )
+
+
+class JvpRule(FlatRule):
+    """The rule of a user, for trees of arrays, as one of flat lists.
+
+    Args:
+      rule: called as ``rule(*static, primals, tangents)``; returns a pair of trees.
+      function: the `FlatFunction`.
+      symbolic_zeros: whether the rule sees zeros as `SymbolicZero`.
+    """
+
+    def __init__(self, rule, function, symbolic_zeros):
+        self.rule, self.function, self.symbolic_zeros = rule, function, symbolic_zeros
+        self.name = fun_name_of(rule)
+
+    def __call__(self, primals, tangents):
+        """Return the list of results, and the list of their tangents."""
+        function, unflatten = self.function, self.function.in_tree.unflatten
+        given = [self._written_out(*pair) for pair in zip(primals, tangents)]
+        pair = function.ask(self.rule, unflatten(primals), unflatten(given))
+        out, slope = check_pair("jvp", self.name, function, pair)
+        slopes, tree = tree_flatten(slope)
+        check_structures(self.name, function, tree_flatten(out)[1], tree)
+        outs = check_result("jvp", self.name, function, out)
+        check_tangents(list(map(typeof, outs)), list(map(type_of_tangent, slopes)))
+        return outs, list(map(zero_to_none, slopes))
+
+    def _written_out(self, primal, tangent):
+        return instantiate_for_rule(tangent, typeof(primal), self.symbolic_zeros)
+
+    def batch_dims(self, dims, primals, tangents):
+        """Each tangent that is there is mapped as its primal is."""
+        return [*dims, *(d for d, t in zip(dims, tangents) if t is not None)]
+
+
+def summed_rule(function, jvps):
+    """Return a rule that sums what rules for single arguments return.
+
+    Args:
+      function: the decorated function.
+      jvps: for each argument a function ``jvp(tangent, result, *primals)``, or None.
+    """
+    if function.nondiff_argnums:
+        raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+    def jvp(primals, tangents):
+        out = function(*primals)
+        zeros = tree_map(zeros_like_tangent_aval, out)
+        parts = [
+            rule(tangent, out, *primals) if rule else zeros
+            for tangent, rule in zip(tangents, jvps)
+        ]
+        return out, tree_map(lambda *ts: reduce(add_or_none, ts), *parts)
+
+    return jvp
