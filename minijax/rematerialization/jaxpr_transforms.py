@@ -384,6 +384,18 @@ jvp_rules[optimization_barrier_p] = lambda primals, tangents: (
 transpose_rules[optimization_barrier_p] = lambda cts, *operands: _behind(cts)
 
 
+@weakref_memoize
+def behind_barrier(closed, flags):
+    """Return a program that uses the flagged inputs when all of them are there."""
+
+    def program(*flat):
+        free, held = partition_list(flags, flat)
+        held = optimization_barrier_p.bind(*held) if held else held
+        return jaxpr_as_fun(closed)(*merge_lists(flags, free, held))
+
+    return trace_flat_fun(program, closed.in_avals)
+
+
 # What a rematerialisation policy answers, and what a call says of each operand.
 
 

@@ -7,7 +7,7 @@ of ``jit_p`` in ``jax._src.pjit``.
 # Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/11_own_rules_rest.md: jvp_call_rule, transpose_call_rule,
-#   dce_call_rule, _partial_eval (cffccfc8).
+#   dce_call_rule, _partial_eval (5c88594d).
 # Amended in chapters/28_indexing_rest.md: checkpoint (ee2ba6fc).
 
 from collections.abc import Callable, Sequence
@@ -27,6 +27,7 @@ from minijax.pytrees.argument_checks import refs_in
 from minijax.rematerialization.caching import weakref_memoize
 from minijax.rematerialization.jaxpr_transforms import (
     batch_jaxpr,
+    behind_barrier,
     broadcast_flag,
     closed_jaxpr_of_call,
     cotangent_avals,
@@ -43,8 +44,6 @@ from minijax.rematerialization.jaxpr_transforms import (
     jvp_jaxpr,
     jvp_operand_flags,
     map_operand_flags,
-    merge_lists,
-    optimization_barrier_p,
     partial_eval_operand_flags,
     partition_list,
     prune_inputs,
@@ -154,44 +153,6 @@ class RematSplit(NamedTuple):
     residuals: list
 
 
-def policy_allows_saving(policy, eqn):
-    """Return whether results of an equation may be kept; those of effects have to."""
-    avals = [x.aval for x in eqn.invars]
-    if policy is None or eqn_has_effects(eqn):
-        return eqn_has_effects(eqn)
-    return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
-
-
-def save_outputs(eqn, policy):
-    """Return the `RematSplit` of an equation: results are kept, or computed again."""
-    if policy_allows_saving(policy, eqn):
-        return RematSplit(eqn, None, eqn.outvars)
-    return RematSplit(eqn, eqn, [])
-
-
-# Rules ``rule(eqn, policy)`` return a `RematSplit`: a loop has one, which looks inside.
-remat_partial_eval_rules: RuleTable = RuleTable("keep", default=save_outputs)
-
-
-@weakref_memoize
-def remat_partial_eval(closed, policy):
-    """Return the `RematSplit` of a program."""
-    # A policy is asked about what plain calls do. Rules of other calls would be lost.
-    closed = inline_calls_by_rule(
-        closed, {each: callee_rules[each] for each in transparent_calls}
-    )
-    found = [
-        remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
-    ]
-    kept = [var for each in found for var in each.residuals]
-    now, rest = [each.known for each in found], [each.staged for each in found]
-    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
-    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
-    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
-    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
-    return RematSplit(now, again, kept)
-
-
 def run_again(known, values, parts):
     """Return the program from values that are known to what the tape has to know.
 
@@ -214,7 +175,7 @@ def run_again(known, values, parts):
 
 
 @weakref_memoize
-def partial_eval_remat(closed, in_unknown, policy):
+def split_and_recompute(closed, in_unknown, policy):
     """Split a program so that its residuals are inputs, and what a policy keeps.
 
     Args:
@@ -245,7 +206,7 @@ def partial_eval_remat(closed, in_unknown, policy):
 
 
 def _partial_eval(trace, primitive, args, in_unknown, params):
-    parts = partial_eval_remat(params["jaxpr"], tuple(in_unknown), params["policy"])
+    parts = split_and_recompute(params["jaxpr"], tuple(in_unknown), params["policy"])
     known_args, unknown_args = partition_list(in_unknown, args)
     with set_current_trace(trace.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
@@ -258,18 +219,6 @@ def _partial_eval(trace, primitive, args, in_unknown, params):
 
 
 partial_eval_rules[remat_p] = _partial_eval
-
-
-@weakref_memoize
-def behind_barrier(closed, flags):
-    """Return a program that uses the flagged inputs when all of them are there."""
-
-    def program(*flat):
-        free, held = partition_list(flags, flat)
-        held = optimization_barrier_p.bind(*held) if held else held
-        return jaxpr_as_fun(closed)(*merge_lists(flags, free, held))
-
-    return trace_flat_fun(program, closed.in_avals)
 
 
 def _callee(eqn):
@@ -329,3 +278,41 @@ def checkpoint(
         return out_tree.unflatten(outs)
 
     return fun_remat
+
+
+def policy_allows_saving(policy, eqn):
+    """Return whether results of an equation may be kept; those of effects have to."""
+    avals = [x.aval for x in eqn.invars]
+    if policy is None or eqn_has_effects(eqn):
+        return eqn_has_effects(eqn)
+    return is_saveable(policy(eqn.primitive, *avals, **eqn.params))
+
+
+def save_outputs(eqn, policy):
+    """Return the `RematSplit` of an equation: results are kept, or computed again."""
+    if policy_allows_saving(policy, eqn):
+        return RematSplit(eqn, None, eqn.outvars)
+    return RematSplit(eqn, eqn, [])
+
+
+# Rules ``rule(eqn, policy)`` return a `RematSplit`: a loop has one, which looks inside.
+remat_partial_eval_rules: RuleTable = RuleTable("keep", default=save_outputs)
+
+
+@weakref_memoize
+def remat_partial_eval(closed, policy):
+    """Return the `RematSplit` of a program."""
+    # A policy is asked about what plain calls do. Rules of other calls would be lost.
+    closed = inline_calls_by_rule(
+        closed, {each: callee_rules[each] for each in transparent_calls}
+    )
+    found = [
+        remat_partial_eval_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns
+    ]
+    kept = [var for each in found for var in each.residuals]
+    now, rest = [each.known for each in found], [each.staged for each in found]
+    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
+    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
+    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
+    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
+    return RematSplit(now, again, kept)
