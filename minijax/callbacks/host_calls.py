@@ -34,7 +34,7 @@ from minijax.pytrees.tree_util import (
     tree_structure,
 )
 from minijax.rematerialization.jaxpr_transforms import merge_lists, partition_list
-from minijax.reverse_mode.backward_pass import aval_text
+from minijax.reverse_mode.argument_checks import aval_text
 
 # A Python function at the other end of a program's line.
 

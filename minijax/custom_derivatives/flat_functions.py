@@ -35,7 +35,7 @@ from minijax.pytrees.tree_util import (
     tree_leaves_with_path,
     tree_map,
 )
-from minijax.reverse_mode.backward_pass import aval_text
+from minijax.reverse_mode.argument_checks import aval_text
 
 # Functions and derivative rules of users, as functions of flat arguments.
 

@@ -12,17 +12,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from minijax._lazy import wraps
-from minijax.arrays.array import typeof
+from minijax.arrays.array import ShapedArray, typeof
 from minijax.arrays.dtypes import (
     dtype_name,
+    float0,
     is_canonical_dtype,
     is_inexact,
     is_real_floating,
+    tangent_dtype_of_primal,
 )
+from minijax.diagnostics.tracebacks import api_boundary
 from minijax.lax.arithmetic import astype
-from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.argument_checks import resolve_argnums
+from minijax.pytrees.registry import keystr
 from minijax.pytrees.tree_operations import treedef_is_leaf
+from minijax.pytrees.tree_util import tree_leaves_with_path
 
 
 def one_like(x):
@@ -157,3 +162,66 @@ def _require_complex(call, kind, name, dtype):
             f"{call.name} with holomorphic=True requires {kind} with complex dtype, "
             f"but got {dtype.name} for {name}."
         )
+
+
+def is_float0(x):
+    """Return whether `x` is an array of the empty dtype ``float0``."""
+    return getattr(x, "dtype", None) == float0
+
+
+class TreePullback:
+    """A pullback that takes a tree of cotangents and returns a tuple of them.
+
+    Args:
+      kind: what it is called in messages: ``"vjp"`` or ``"transpose"``.
+      call: the `FlatCall` of the function.
+      out_avals: the abstract values of the function's results.
+      error: the class of errors about cotangents.
+    """
+
+    def __init__(self, kind, call, out_avals, error):
+        self.name = f"the {kind} function of {call.fun_name}"
+        self.in_tree, self.out_tree = call.args_tree, call.out_tree
+        self.out_avals, self.error = out_avals, error
+
+    @api_boundary
+    def __call__(self, pullback, *cotangents):
+        """Check the cotangents, pull them back, put the arguments' together."""
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"{self.name} was called with {len(cotangents)} arguments, but takes "
+                "one, a tree of cotangents like the function's result."
+            )
+        given, expected = f"the argument of {self.name}", "the function's result"
+        if self.error is TypeError:  # of `linear_transpose`, which has its words
+            given = f"cotangent tree does not match: {given}"
+        leaves = flatten_like(self.out_tree, *cotangents, given, expected, self.error)
+        for i, ct in enumerate(leaves):
+            self._check(i, ct, leaves)
+        pairs = zip(leaves, self.out_avals)
+        flat = [None if self._dtype(y.dtype) == float0 else ct for ct, y in pairs]
+        return self.in_tree.unflatten(pullback(flat))
+
+    def _check(self, i, ct, leaves):
+        given = ShapedArray(ct.shape, float0) if is_float0(ct) else typeof(ct)
+        dtype = self._dtype(self.out_avals[i].dtype)
+        fits = dtype in (given.dtype, float0)  # nothing comes of what is of float0
+        if not fits or given.shape != self.out_avals[i].shape:
+            path, _ = tree_leaves_with_path(self.out_tree.unflatten(leaves))[i]
+            expected = self.out_avals[i].update(dtype=dtype)
+            words = "cotangent type does not match: " * (self.error is TypeError)
+            raise self.error(
+                f"{words}{self.name}: unexpected JAX type for the cotangent of "
+                f"result{keystr(path)}: it has to be of type "
+                f"{aval_text(expected)}, because the result is of type "
+                f"{aval_text(self.out_avals[i])}, but it is of type {aval_text(given)}."
+            )
+
+    def _dtype(self, dtype):
+        return dtype if self.error is TypeError else tangent_dtype_of_primal(dtype)
+
+
+def aval_text(aval):
+    """Return a type as messages write it, such as ``float32[3]``."""
+    name = "float0" if aval.dtype == float0 else aval.dtype.name
+    return f"{name}[{','.join(map(str, aval.shape))}]"

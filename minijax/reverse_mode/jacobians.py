@@ -31,10 +31,11 @@ from minijax.reverse_mode.argument_checks import (
     check_output_dtypes_jacfwd,
     check_output_dtypes_revderiv,
     flatten_diff_args,
+    is_float0,
     named_after,
     tree_per_argnum,
 )
-from minijax.reverse_mode.backward_pass import is_float0, vjp_flat_fun
+from minijax.reverse_mode.backward_pass import vjp_flat_fun
 from minijax.typing import P
 
 

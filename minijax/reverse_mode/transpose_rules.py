@@ -20,9 +20,9 @@ from minijax.jaxprs.jaxpr import JaxprTrace, abstractify, eval_jaxpr
 from minijax.linearization.linearize import PartialEvalTrace
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.tree_operations import Partial
+from minijax.reverse_mode.argument_checks import TreePullback
 from minijax.reverse_mode.backward_pass import (
     FlatPullback,
-    TreePullback,
     UndefinedPrimal,
     backward_pass,
     deftranspose,
