@@ -11,6 +11,8 @@ Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1
 
 import dataclasses
 import functools
+import itertools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -774,3 +776,65 @@ def _loop(loop, iterations):
 
 
 unroll_and_jam_rules[Loop] = _loop
+
+
+# What counts as one operation, and how many of them the others are.
+WORK = {"flops": 1, "transcendentals": 16, "": 0, None: 0}
+
+
+def element_work(kernel):
+    """Return about how many operations an element takes; infinity if one is folded."""
+    ops = [node.op for node in kernel.nodes]
+    if "fold" in ops or "running" in ops:
+        return float("inf")
+    return sum(WORK[scalar_ops[op].cost] for op in ops if op in scalar_ops)
+
+
+def joining_kernel(out, axis, parts):
+    """Return the `KernelBuilder` that loads each element from the part that has it.
+
+    Args:
+      out: the view of the result, row by row.
+      axis: along which the parts lie one behind the other.
+      parts: list of views.
+    """
+    inner = math.prod(out.shape[axis + 1 :])
+    flat = [(*x.shape[:axis], x.shape[axis] * inner) for x in (out, *parts)]
+    flat = [*map(reshape_view, (out, *parts), flat)]
+    out, *parts = (out, *parts) if None in flat else flat
+    k, start, loads = KernelBuilder("concatenate", out.shape), 0, []
+    along = tuple([int(place == axis) for place in range(len(out.shape))])
+    for part in parts:
+        guard = Guard(Affine(-start, along), part.shape[axis])
+        starts = [-start * step for step in along]
+        shifted = slice_view(part, starts, out.shape, [1] * len(along))
+        loads.append((start, k.load(shifted, [guard])))
+        start += part.shape[axis]
+    (_, x), *others = loads
+    for start, then in others:
+        x = k.select(k.lt(k.index(axis), start), x, then)
+    k.store(out, x)
+    return k
+
+
+# Numbers that make a row, and that no near cache holds.
+MIN_ROW_ELEMENTS, OUT_OF_CACHE_ELEMENTS = 16, 2**18
+
+
+def axes_folded_first(x, axes):
+    """Return the axes of rows that are better folded first, alone; or none.
+
+    They are the last of the axes in memory, and an axis that is kept lies between them
+    and others that are folded. In one nest the loop over that axis would be outside,
+    and each of its iterations would visit every part of the memory for one row.
+    """
+    places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
+    apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
+    rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
+    left = [k for _, k in places[len(rows) :] if k in axes]
+    long = math.prod([x.shape[k] for k in rows]) >= MIN_ROW_ELEMENTS
+    return (
+        rows
+        if apart and left and long and math.prod(x.shape) >= OUT_OF_CACHE_ELEMENTS
+        else ()
+    )

@@ -7,7 +7,6 @@ learning programs via high-level tracing* (SysML 2018).
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -54,9 +53,12 @@ from minijax.kernels.builder import (
     ComplexNode,
     KernelBuilder,
     UnsupportedKernel,
+    axes_folded_first,
     broadcast_scalar_view,
     broadcast_view,
     contiguous_view,
+    element_work,
+    joining_kernel,
     real_and_imag_views,
     reshape_view,
     reverse_view,
@@ -256,10 +258,12 @@ class LoweringContext:
     Attributes:
       steps: list of steps.
       known: from what a kernel depends on to a launch of it, and the views it reads.
+      works: from buffers to what an element takes, for the steps that are `weighed`.
     """
 
     def __init__(self, rules=None):
         self.steps, self.constants, self.count, self.known = [], [], 0, {}
+        self.works, self.weighed = {}, 0
         self.rules = rules or {}
 
     def allocate(self, aval):
@@ -315,6 +319,15 @@ class LoweringContext:
         for store in stores:
             k.store(*store)
         self.steps.append(Launch(*k.kernel()))
+
+    def work(self, buffer):
+        """Return how many operations an element takes from what was there before."""
+        for step in self.steps[self.weighed :]:
+            own = element_work(step.kernel) if isinstance(step, Launch) else 0
+            before = [self.works.get(source, 0) for source in step.reads]
+            self.works.update(dict.fromkeys(step.writes, own + sum(before)))
+        self.weighed = len(self.steps)
+        return self.works.get(buffer, 0)
 
     def copy(self, view):
         """Add a step that copies an array to memory of its own, row by row."""
@@ -666,16 +679,36 @@ def _bitcast(lowering, eqn, operand):
     return [broadcast_scalar_view(operand.source.view(dtype), operand.shape)]
 
 
+# Parts that are joined in one kernel: how many, and what an element of one may take.
+MAX_JOINED, MAX_WORK = 4, 4
+
+
 def _concatenate(lowering, eqn, *operands):
-    out, start = lowering.allocate(eqn.outvars[0].aval), 0
-    for operand in operands:
-        starts = [0] * len(operand.shape)
-        starts[eqn.params["dimension"]] = start
-        start += operand.shape[eqn.params["dimension"]]
-        part = slice_view(out, starts, operand.shape, [1] * len(starts))
-        k = KernelBuilder("concatenate", operand.shape)
-        lowering.run(k, (part, k.load(operand)))
-    return [out]
+    aval, axis = eqn.outvars[0].aval, eqn.params["dimension"]
+    parts = [x for x in operands if 0 not in x.shape]
+    if 1 < len(parts) <= MAX_JOINED and all(_is_near(lowering, x) for x in parts):
+        out = lowering.allocate(aval)
+        lowering.run(joining_kernel(out, axis, parts))
+        return [out]
+    return [_joined_by_copies(lowering, aval, axis, operands)]
+
+
+def _is_near(lowering, part):
+    """Return whether a part lies in memory in rows, or is quickly made."""
+    if not isinstance(part.source, Buffer) or lowering.work(part.source) > MAX_WORK:
+        return False
+    return part.shape[-1] == 1 or abs(part.strides[-1]) <= 1
+
+
+def _joined_by_copies(lowering, aval, axis, parts):
+    """Copy each part to its slice of the result."""
+    out, starts = lowering.allocate(aval), [0] * aval.ndim
+    for part in parts:
+        slot = slice_view(out, starts, part.shape, [1] * aval.ndim)
+        k = KernelBuilder("concatenate", part.shape)
+        lowering.run(k, (slot, k.load(part)))
+        starts[axis] += part.shape[axis]
+    return out
 
 
 kernel_rules[lax.reshape_p] = _reshape
@@ -757,31 +790,6 @@ def fold_kernel_rule(how):
         return [fold(lowering, eqn, x, axes, aval)]
 
     return rule
-
-
-MIN_ROW_ELEMENTS, OUT_OF_CACHE_ELEMENTS = (
-    16,
-    2**18,
-)  # numbers that make a row, and that no near cache holds
-
-
-def axes_folded_first(x, axes):
-    """Return the axes of rows that are better folded first, alone; or none.
-
-    They are the last of the axes in memory, and an axis that is kept lies between them
-    and others that are folded. In one nest the loop over that axis would be outside,
-    and each of its iterations would visit every part of the memory for one row.
-    """
-    places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
-    apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
-    rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
-    left = [k for _, k in places[len(rows) :] if k in axes]
-    long = math.prod([x.shape[k] for k in rows]) >= MIN_ROW_ELEMENTS
-    return (
-        rows
-        if apart and left and long and math.prod(x.shape) >= OUT_OF_CACHE_ELEMENTS
-        else ()
-    )
 
 
 for _how, _folds in {
