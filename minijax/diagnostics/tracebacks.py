@@ -9,6 +9,7 @@ References: ``jax._src.source_info_util``, ``jax._src.traceback_util``,
 # Made from chapters/08_errors.md by `make chapter`;
 # edit the chapter, not this file.
 # Amended in chapters/08_errors_rest.md: filter_error (2afd08d9).
+# Amended in chapters/08_errors_rest.md: about_operands (5db17d78).
 # Amended in chapters/08_errors_rest.md: is_internal_file, user_line (dc0788e4).
 # Amended in chapters/08_errors_rest.md: api_boundary, wrap_result_in_boundary,
 #   asked_arrays (a2a47861).
@@ -122,6 +123,7 @@ def user_line(to_keep=False):
 
 
 source_info_hook.value = user_line
+user_line_finders.append(user_line)  # for messages that name a line themselves
 
 
 # Traceback filtering: the user's frames are shown, the package's are folded away.
@@ -256,6 +258,25 @@ class Scene:
         return list(found.values())
 
 
+def name_in(frame, value):
+    """Return what a frame of the user calls a value: a variable, with a path."""
+    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
+    variables = [*frame.f_locals.items(), *from_outside]
+    variables = [(k, v) for k, v in variables if not k.startswith("_")]
+    for name, held in variables:
+        if held is value:
+            return name
+    for name, held in variables:
+        if isinstance(held, (dict, list, tuple)):
+            for path, leaf in tree_leaves_with_path(held):
+                if leaf is value:
+                    return name + keystr(path)
+    return None
+
+
+ORDINALS = "first", "second", "third", "fourth"
+
+
 # The floors whose functions take arrays.
 OF_ARRAYS = {
     "lax", "numpy", "operators", "catalogue", "indexing", "sorting", "windows",
@@ -356,33 +377,10 @@ def asked_arrays(scene):
     return bool(frames) and is_array_api_frame(frames[0])
 
 
-ORDINALS = "first", "second", "third", "fourth"
-
-
 def concerns_operands(error, scene):
     """Return whether an error may be about the operands, and these are few."""
     numeric = isinstance(error, (TypeError, ValueError)) and not is_tracer_error(error)
     return numeric and asked_arrays(scene) and len(scene.operands) <= len(ORDINALS)
-
-
-# Messages that know no scene ask for the user's line.
-user_line_finders.append(user_line)
-
-
-def name_in(frame, value):
-    """Return what a frame of the user calls a value: a variable, with a path."""
-    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
-    variables = [*frame.f_locals.items(), *from_outside]
-    variables = [(k, v) for k, v in variables if not k.startswith("_")]
-    for name, held in variables:
-        if held is value:
-            return name
-    for name, held in variables:
-        if isinstance(held, (dict, list, tuple)):
-            for path, leaf in tree_leaves_with_path(held):
-                if leaf is value:
-                    return name + keystr(path)
-    return None
 
 
 def about_operands(error, scene):
@@ -399,6 +397,27 @@ def describe_operand(scene, place, value):
     return ", ".join(
         [*parts, *filter(None, [describe_origin(scene.line, name, value)])]
     )
+
+
+# Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
+explainers = [about_operands]
+
+
+def explain(error):
+    """Add to an error, once, the lines that its explainers have for it."""
+    if hasattr(error, "_is_explained") or error.__traceback__ is None:
+        return
+    error._is_explained = True
+    scene = Scene(error)
+    if scene.frame is None or not scene.below:
+        return
+    for explainer in explainers:
+        with contextlib.suppress(Exception):  # whatever it is, it is not the user's
+            for line in explainer(error, scene):
+                append_note(error, f"  {line}")
+
+
+error_presenters[:0] = [explain, filter_error]
 
 
 def api_boundary(function, keeps_promises=False):
@@ -439,24 +458,3 @@ def wrap_result_in_boundary(value, keeps_promises=False):
 
 
 API_BOUNDARY_CODE = api_boundary(traceback_entries).__code__  # the code of every guard
-
-
-# Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
-explainers = [about_operands]
-
-
-def explain(error):
-    """Add to an error, once, the lines that its explainers have for it."""
-    if hasattr(error, "_is_explained") or error.__traceback__ is None:
-        return
-    error._is_explained = True
-    scene = Scene(error)
-    if scene.frame is None or not scene.below:
-        return
-    for explainer in explainers:
-        with contextlib.suppress(Exception):  # whatever it is, it is not the user's
-            for line in explainer(error, scene):
-                append_note(error, f"  {line}")
-
-
-error_presenters[:0] = [explain, filter_error]

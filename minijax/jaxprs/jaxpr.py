@@ -54,7 +54,14 @@ from minijax.core import (
     set_current_trace,
     trace_scope,
 )
-from minijax.jaxprs.pretty_printer import PrintContext, flat_text, jaxpr_text, pp_eqn
+from minijax.jaxprs.pretty_printer import (
+    EquationText,
+    LiteralText,
+    ProgramText,
+    Replaceable,
+    VarText,
+    check_number,
+)
 from minijax.jaxprs.types import (
     AbstractTracer,
     Hook,
@@ -77,97 +84,7 @@ from minijax.typing import P
 # Programs as data: variables, equations, jaxprs, and how to run one.
 
 
-class _VarText:
-    __slots__ = ()
-
-    def __repr__(self):
-        return f"Var({self.aval.str_short()})"
-
-    def spell(self, names):
-        """Return the letter that the table `names` has for this variable."""
-        return names[self]
-
-
-class _LiteralText:
-    __slots__ = ()
-
-    def __repr__(self):
-        return f"Literal({self.val})"
-
-    def spell(self, names):
-        """Return the number and its type, such as ``2.0:f32[]``."""
-        number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
-        return f"{number}:{self.aval.str_short()}"
-
-
-class _EquationText:
-    __slots__ = ()
-
-    def __repr__(self):
-        return flat_text(pp_eqn(self, PrintContext())).rstrip()
-
-
-@dataclasses.dataclass(slots=True, eq=False, repr=False)
-class _Record:
-    """What has attributes, of which a copy may have others."""
-
-    def replace(self, **changes):
-        """Return a copy in which some attributes are different."""
-        return dataclasses.replace(self, **changes)
-
-
-def _check_number(kind, variables, values):
-    if len(variables) != len(values):
-        types = ", ".join(var.aval.str_short() for var in variables) or "none"
-        raise TypeError(
-            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
-        )
-
-
-class _Program:
-    """What jaxprs and closed jaxprs tell about themselves."""
-
-    __slots__ = ()
-
-    @property
-    def in_avals(self):
-        """The abstract values of the arguments."""
-        return [var.aval for var in self.invars]
-
-    @property
-    def out_avals(self):
-        """The abstract values of the results."""
-        return [atom.aval for atom in self.outvars]
-
-    def __repr__(self):
-        return self.pretty_print()
-
-    def pretty_print(self, **settings):
-        """Return the text; the settings are those of `jaxpr_text`."""
-        return jaxpr_text(self, **settings)
-
-
-def abstractify(x):
-    """Return the abstract value of an array, or of anything with a shape and a dtype.
-
-    Args:
-      x: array, scalar, tracer, `ShapeDtypeStruct`, `ShapedArray`, …
-
-    Raises:
-      TypeError: if `x` has no type that an array can have.
-    """
-    try:
-        return typeof(x)
-    except TypeError:
-        if is_ref(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
-            raise
-    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
-    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
-    shape = canonicalize_int_tuple(x.shape, "Shapes")
-    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
-
-
-class Var(_VarText):
+class Var(VarText):
     """A variable: one object for its definition and all of its uses.
 
     It has no name. The printer gives it a letter.
@@ -183,7 +100,7 @@ class Var(_VarText):
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
-class JaxprEqn(_EquationText, _Record):
+class JaxprEqn(EquationText, Replaceable):
     """One operation: ``outvars = primitive[params] invars``.
 
     Attributes:
@@ -214,7 +131,7 @@ def new_eqn(primitive, invars, params):
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
-class Jaxpr(_Program, _Record):
+class Jaxpr(ProgramText, Replaceable):
     """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
 
     Attributes:
@@ -298,7 +215,7 @@ class EquationTrace(Trace):
         return [JaxprTracer(self, var) for var in eqn.outvars]
 
 
-class Literal(_LiteralText):
+class Literal(LiteralText):
     """A scalar that is written into an equation in place of a variable.
 
     Args:
@@ -443,8 +360,8 @@ def eval_jaxpr(jaxpr, consts, *args):
     Raises:
       TypeError: if there are too few or too many values.
     """
-    _check_number("constants", jaxpr.constvars, consts)
-    _check_number("arguments", jaxpr.invars, args)
+    check_number("constants", jaxpr.constvars, consts)
+    check_number("arguments", jaxpr.invars, args)
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
 
     def read(atom):
@@ -456,7 +373,7 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-class ClosedJaxpr(_Program):
+class ClosedJaxpr(ProgramText):
     """A jaxpr together with the values of its `constvars`.
 
     Args:
@@ -467,7 +384,7 @@ class ClosedJaxpr(_Program):
     __slots__ = ("__weakref__", "consts", "jaxpr")
 
     def __init__(self, jaxpr, consts):
-        _check_number("constants", jaxpr.constvars, consts)
+        check_number("constants", jaxpr.constvars, consts)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
     constvars = property(lambda self: self.jaxpr.constvars)
@@ -490,6 +407,26 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list]:
       closed_jaxpr: a `ClosedJaxpr`.
     """
     return partial(eval_jaxpr, closed_jaxpr.jaxpr, closed_jaxpr.consts)
+
+
+def abstractify(x):
+    """Return the abstract value of an array, or of anything with a shape and a dtype.
+
+    Args:
+      x: array, scalar, tracer, `ShapeDtypeStruct`, `ShapedArray`, …
+
+    Raises:
+      TypeError: if `x` has no type that an array can have.
+    """
+    try:
+        return typeof(x)
+    except TypeError:
+        if is_ref(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise
+    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
+    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
+    shape = canonicalize_int_tuple(x.shape, "Shapes")
+    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
 
 
 # Looking at a function's program, or at its types alone, without running it.

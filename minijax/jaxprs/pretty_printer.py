@@ -14,11 +14,14 @@ References: ``JaxprPpContext`` in ``jax._src.core``, ``str(jax.make_jaxpr(f)(x))
 # Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
+import dataclasses
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from typing import Any
+
+import numpy as np
 
 from minijax import lax
 from minijax.core import RuleTable
@@ -345,3 +348,83 @@ def jaxpr_text(
         for sub, name in shared.items()
     )
     return format_document((document, pp_jaxpr(jaxpr, writing)), width)
+
+
+# What variables, literals, equations and programs inherit: their texts and their types.
+
+
+class VarText:
+    """How a variable prints."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"Var({self.aval.str_short()})"
+
+    def spell(self, names):
+        """Return the letter that the table `names` has for this variable."""
+        return names[self]
+
+
+class LiteralText:
+    """How a literal prints."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"Literal({self.val})"
+
+    def spell(self, names):
+        """Return the number and its type, such as ``2.0:f32[]``."""
+        number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
+        return f"{number}:{self.aval.str_short()}"
+
+
+class EquationText:
+    """How an equation prints."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return flat_text(pp_eqn(self, PrintContext())).rstrip()
+
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
+class Replaceable:
+    """What has attributes, of which a copy may have others."""
+
+    def replace(self, **changes):
+        """Return a copy in which some attributes are different."""
+        return dataclasses.replace(self, **changes)
+
+
+def check_number(kind, variables, values):
+    """Raise a TypeError unless there is a value for each variable."""
+    if len(variables) != len(values):
+        types = ", ".join(var.aval.str_short() for var in variables) or "none"
+        raise TypeError(
+            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
+        )
+
+
+class ProgramText:
+    """What jaxprs and closed jaxprs tell about themselves."""
+
+    __slots__ = ()
+
+    @property
+    def in_avals(self):
+        """The abstract values of the arguments."""
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self):
+        """The abstract values of the results."""
+        return [atom.aval for atom in self.outvars]
+
+    def __repr__(self):
+        return self.pretty_print()
+
+    def pretty_print(self, **settings):
+        """Return the text; the settings are those of `jaxpr_text`."""
+        return jaxpr_text(self, **settings)
