@@ -7,8 +7,8 @@ Reference: ``jax.debug``.
 # edit the chapter, not this file.
 
 from minijax._lazy import after_registrations, as_called_in
-from minijax.callbacks.callback import debug_callback, debug_print
 from minijax.callbacks.debugger import debug_breakpoint, debug_log
+from minijax.callbacks.host_calls import debug_callback, debug_print
 
 _functions = {
     "breakpoint": as_called_in(debug_breakpoint, __name__, "breakpoint"),

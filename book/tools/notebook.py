@@ -47,6 +47,7 @@ from book.tools.source import (
     floor_of,
     read_chapter,
 )
+from book.tools.syntax import without_magics
 
 SECONDS_PER_CELL = 300
 HIDDEN = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
@@ -123,6 +124,46 @@ def keep_outputs(book: Notebook, stored: Path, tag: str = "") -> None:
             continue  # it was stored before it ran: `--convert` does that
         if wanted and cell.cell_type == "code" and old and old.source == cell.source:
             cell.outputs, cell.execution_count = old.outputs, old.execution_count
+
+
+def keep_clocked(book: Notebook, stored: Path) -> None:
+    """Give cells that time something their stored outputs: all those of a run, or none.
+
+    A cell may print again what an earlier one has measured. If one of the two is new,
+    its output is of this run, and so the other's must be.
+    """
+    if not stored.exists():
+        return
+    measured = [list(cell.get("outputs", ())) for cell in book.cells]
+    known = {cell.id for cell in nbformat.read(stored, as_version=4).cells}
+    keep_outputs(book, stored, CLOCKED)
+    for places in clocked_groups(book):
+        if any(book.cells[place].id not in known for place in places):
+            for place in places:
+                book.cells[place].outputs = measured[place]
+
+
+def clocked_groups(book: Notebook) -> list[set[int]]:
+    """The places of cells that time something, with those whose variables they read."""
+    groups: list[tuple[set[int], set[str]]] = []
+    for place, cell in enumerate(book.cells):
+        if CLOCKED in cell.metadata.get("tags", ()):
+            made, read = _names(cell.source)
+            joined = [group for group in groups if group[1] & (read - made)]
+            places = {place}.union(*[others for others, _ in joined])
+            made = made.union(*[names for _, names in joined])
+            groups = [group for group in groups if group not in joined]
+            groups.append((places, made))
+    return [places for places, _ in groups]
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """The names that a cell makes, by assignment or definition, and those it reads."""
+    nodes = [*ast.walk(ast.parse(without_magics(source)))]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    made |= {node.name for node in nodes if isinstance(node, FUNCTION)}
+    return made, {name.id for name in names if isinstance(name.ctx, ast.Load)}
 
 
 def execute(book: Notebook, package: Path = ROOT) -> None:
@@ -232,7 +273,7 @@ def process(text: Path, options: argparse.Namespace) -> None:
                 raise BookError(f"the machine is busy: {1 - share:.0%} of its time")
             _run(book, text, package)
             if not options.clocks:
-                keep_outputs(book, stored, CLOCKED)
+                keep_clocked(book, stored)
             tidy(book, package)
     if not options.dry_run:
         nbformat.write(book, stored)

@@ -20,11 +20,12 @@ import numpy as np
 
 from minijax.arrays.array import as_array_impl, typeof
 from minijax.arrays.dtypes import _on_or_off, config, is_inexact
-from minijax.callbacks.callback import bind_debug_print, debug_callback_p, pure_callback
+from minijax.callbacks.callback import debug_callback_p, pure_callback
 from minijax.callbacks.host_calls import (
     HostCallback,
     Printer,
     bind_debug_callback,
+    bind_debug_print,
     partition_operands,
 )
 from minijax.core import Tracer, bind_listeners, impl_rules

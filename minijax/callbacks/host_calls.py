@@ -21,9 +21,10 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import placement_of
 from minijax.arrays.transfer import copy_to_placement
 from minijax.batching.vmap import batch_dim_to_front, broadcast_batch_dim
-from minijax.core import Array
+from minijax.core import Array, Primitive
 from minijax.diagnostics.tracebacks import user_line
 from minijax.errors import JaxRuntimeError
+from minijax.jaxprs.pretty_printer import pp_eqn_default, pp_eqn_rules
 from minijax.jitting.compilation import default_device_scope
 from minijax.python_backend.source import result_buffer_of_type
 from minijax.pytrees.api_util import FlatCall
@@ -199,6 +200,97 @@ class Printer:
     def _filled_in(self, args, kwargs):
         with np.printoptions(**self.options):
             return self.fmt.format(*args, **kwargs)
+
+
+# The primitives that look at values, and how users bind them.
+
+debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
+debug_callback_p.multiple_results = debug_print_p.multiple_results = True
+pp_eqn_rules[debug_print_p] = lambda eqn, writing: pp_eqn_default(
+    eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
+)
+
+
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function to look at values, wherever a program computes them.
+
+    Args:
+      callback: function of trees; what it returns is ignored. Without it, the result
+        is a function of `callback` and its arguments, which has the other options.
+      *args, **kwargs: its arguments; what is no array arrives as it is.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+
+    Raises:
+      TypeError: if `callback` cannot be called, or is left out before arguments.
+
+    Reference: ``jax.debug.callback``.
+    """
+
+    def look_with(callback, *args, **kwargs):
+        if not callable(callback):
+            raise TypeError(
+                "first argument to debug.callback must be callable, but got an object "
+                f"of type {type(callback)}"
+            )
+        bind_debug_callback(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+
+    return _in_one_call_or_two("debug.callback", look_with, callback, args, kwargs)
+
+
+def _in_one_call_or_two(name, function, first, args, kwargs):
+    if first is not None:
+        return function(first, *args, **kwargs)
+    if args or kwargs:
+        raise TypeError(
+            f"{name.replace('.', '_')} received unexpected arguments in the two-call "
+            f"form, in which its first one comes later: {args} and {kwargs}."
+        )
+    return function
+
+
+def debug_print(
+    fmt=None,
+    *args,
+    ordered=False,
+    partitioned=False,
+    skip_format_check=False,
+    **kwargs,
+):
+    """Print values, wherever a program computes them.
+
+    Args:
+      fmt: a format as for ``str.format``, filled in when the program runs. Without
+        it, the result is a function of `fmt` and its arguments with the other options.
+      *args, **kwargs: arrays, numbers, trees of them and anything else.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+      skip_format_check: whether not to compare format and arguments now.
+
+    Raises:
+      TypeError: if `fmt` is no string, or is left out before arguments.
+      IndexError, KeyError: if it asks for what is not given.
+      ValueError: if it does not ask for what is given.
+
+    Reference: ``jax.debug.print``.
+    """
+
+    how = Printer, ordered, skip_format_check
+    return bind_debug_print(*how, "debug.print", fmt, args, kwargs)
+
+
+def bind_debug_print(kind, ordered, skip_format_check, name, fmt, args, kwargs):
+    """Bind a print whose text goes where a `Printer` of some kind puts it."""
+
+    def print_in(fmt, *args, **kwargs):
+        if not isinstance(fmt, str):
+            raise TypeError(f"{name} needs a format, a str; got {fmt!r:.40}.")
+        if not skip_format_check:
+            FormatCheck().vformat(fmt, args, kwargs)
+        arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
+        bind_debug_callback(debug_print_p, kind(fmt), arguments, **params)
+
+    return _in_one_call_or_two(name, print_in, fmt, args, kwargs)
 
 
 # What a Python function has promised to return, and whether it did.

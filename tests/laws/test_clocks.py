@@ -7,8 +7,10 @@ otherwise; and no page is stored with that sentence.
 
 import ast
 
+import nbformat
 import pytest
 
+from book.tools import notebook
 from book.tools.source import chapter_paths, read_chapter
 from book.tools.syntax import without_magics
 from minijax_book import clock
@@ -126,3 +128,26 @@ def test_an_assertion_about_time_is_seen_through_names_and_functions():
     assert claims([measure, rows, "assert rows[0] < 3"]) == ["assert rows[0] < 3"]
     assert claims([measure, rows, "rows = [1]\nassert rows[0] < 3"]) == []
     assert claims(["x = clock.microseconds(f)\nassert x == 3"]) == []
+
+
+def timed_page(said, *sources):
+    """A notebook of cells that time something, with what they printed in some run."""
+    book = nbformat.v4.new_notebook()
+    for source in sources:
+        output = nbformat.v4.new_output("stream", text=said)
+        name = source.encode().hex()[:64]
+        cell = nbformat.v4.new_code_cell(source, id=name, outputs=[output])
+        cell.metadata["tags"] = [notebook.CLOCKED]
+        book.cells.append(cell)
+    return book
+
+
+def test_cells_that_print_the_same_measurement_are_of_one_run(tmp_path):
+    first, apart = "start = clock()", "other = clock()\nprint(other)"
+    stored = timed_page("then", first, apart, "print(start)", "print(other, 1)")
+    nbformat.write(stored, tmp_path / "page.ipynb")
+    book = timed_page("now", first, apart, "print(start)", "show(start + 1)")
+    notebook.keep_clocked(book, tmp_path / "page.ipynb")
+    said = [cell.outputs[0].text for cell in book.cells]
+    assert said == ["now", "then", "now", "now"]
+    assert notebook.clocked_groups(book) == [{1}, {0, 2, 3}]
