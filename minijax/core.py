@@ -12,7 +12,8 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 # edit the chapter, not this file.
 # Amended in chapters/02_arrays_ground.md: current_trace (10be9aed).
 # Amended in chapters/03_numpy_ground.md: Trace.stages (54c954d8).
-# Amended in chapters/03_numpy.md: Array.__hash__, Array.__array_priority__ (cbb56c6a).
+# Amended in chapters/03_numpy_ground.md: Array.__hash__, Array.__array_priority__
+#   (cbb56c6a).
 # Amended in chapters/03_numpy_rest.md: Tracer.__copy__, Tracer.__deepcopy__,
 #   Tracer.__reduce__, Tracer.__format__, Tracer.__array__ (09049ab0).
 # Amended in chapters/07_jaxprs_ground.md: RuleTable.__init__, RuleTable.__missing__

@@ -118,41 +118,6 @@ class ShapedArray(AbstractValue):
     size = property(lambda self: math.prod(self.shape), doc="Number of elements.")
 
 
-# From types to functions which give a value of the type its abstract value.
-aval_rules: dict = Registry()
-
-
-def typeof(x: Any) -> ShapedArray:
-    """Return the abstract value of an array, a tracer or a scalar.
-
-    Raises:
-      TypeError: if `x` is none of them.
-      ValueError: if `x` is a masked array, since arrays have no masks.
-
-    Reference: ``jax.typeof``.
-    """
-    aval = getattr(x, "aval", None)
-    if type(aval) is ShapedArray:
-        return aval
-    if aval is None:
-        rule = aval_rules.get(type(x)) or lookup_by_type(aval_rules, x)
-        return rule(x)
-    return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
-
-
-def _weak_scalar(kind):
-    """Return the abstract value of all Python numbers of the type `kind`."""
-    return _weak_scalar_by_switch(kind, config.jax_enable_x64)
-
-
-aval_rules[bool] = lambda x: ShapedArray((), bool)
-aval_rules[int] = lambda x: _weak_scalar(int)
-aval_rules[float] = lambda x: _weak_scalar(float)
-aval_rules[complex] = lambda x: _weak_scalar(complex)
-aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, canonical_dtype_of_array(x))
-aval_rules[np.generic] = aval_rules[np.ndarray]
-
-
 # Concrete arrays, and the evaluation of primitives on their buffers.
 
 
@@ -173,6 +138,40 @@ class ArrayImpl(BufferInterop):
         self._buffer, self.aval = buffer, aval
         make_read_only_array(self, placement)
 
+
+def typeof(x: Any) -> ShapedArray:
+    """Return the abstract value of an array, a tracer or a scalar.
+
+    Raises:
+      TypeError: if `x` is none of them.
+      ValueError: if `x` is a masked array, since arrays have no masks.
+
+    Reference: ``jax.typeof``.
+    """
+    aval = getattr(x, "aval", None)
+    if type(aval) is ShapedArray:
+        return aval
+    if aval is None:
+        rule = aval_rules.get(type(x)) or lookup_by_type(aval_rules, x)
+        return rule(x)
+    return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
+
+
+# From types to functions which give a value of the type its abstract value.
+aval_rules: dict = Registry()
+
+
+def _weak_scalar(kind):
+    """Return the abstract value of all Python numbers of the type `kind`."""
+    return _weak_scalar_by_switch(kind, config.jax_enable_x64)
+
+
+aval_rules[bool] = lambda x: ShapedArray((), bool)
+aval_rules[int] = lambda x: _weak_scalar(int)
+aval_rules[float] = lambda x: _weak_scalar(float)
+aval_rules[complex] = lambda x: _weak_scalar(complex)
+aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, canonical_dtype_of_array(x))
+aval_rules[np.generic] = aval_rules[np.ndarray]
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
