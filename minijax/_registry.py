@@ -12,8 +12,9 @@ class Registry(dict):
     """A dictionary in which a module of the package sets no key that is taken.
 
     So what works does not depend on which module was imported first. Programs that use
-    the package may set any key, and so may a module that is imported once more, because
-    an interrupt has stopped it halfway.
+    the package may set any key, and what they have set stays, though the module of the
+    package that sets it be imported later. A module that is imported once more, because
+    an interrupt has stopped it halfway, may set its keys again.
 
     Attributes:
       setters: from each key to the names of the module of the package that has set it.
@@ -22,13 +23,14 @@ class Registry(dict):
     setters: dict
 
     def __setitem__(self, key, value):
-        if key in self and self.is_taken(key):
+        if key not in self or not self.is_taken(key):
+            self.enter(key, value)
+        elif not self.is_of_program(key):
             raise RuntimeError(
                 f"{key!r} is registered twice: first {self[key]!r}, then {value!r}. A "
                 "floor that replaces the rule of a lower floor names it: "
                 "table.supersede(key, old, new)."
             )
-        self.enter(key, value)
 
     def enter(self, key, value):
         """Set a key, whatever there is."""
@@ -41,6 +43,11 @@ class Registry(dict):
         again = before and names and before["__name__"] == names["__name__"]
         return names is not None and not (again and before is not names)
 
+    def is_of_program(self, key):
+        """Whether a program that uses the package has set the key."""
+        setters = vars(self).get("setters", {})
+        return key in self and key in setters and setters[key] is None
+
     def update(self, *args, **kwargs):
         """Set some keys; see `dict.update`."""
         for key, value in dict(*args, **kwargs).items():
@@ -48,12 +55,13 @@ class Registry(dict):
 
     def supersede(self, key, old, new):
         """Let `new` be under a key, where a lower floor has registered `old`."""
-        if self.get(key) is not old and self.is_taken(key):
+        if self.get(key) is old or not self.is_taken(key):
+            self.enter(key, new)
+        elif not self.is_of_program(key):
             raise RuntimeError(
                 f"{new!r} was to supersede {old!r} as {key!r}, but there is "
                 f"{self.get(key)!r}."
             )
-        self.enter(key, new)
 
 
 class Operators:

@@ -1,5 +1,6 @@
 """Tables that the package fills: each key once, and what replaces another names it."""
 
+import subprocess
 import sys
 import types
 
@@ -73,6 +74,37 @@ def test_programs_set_what_they_like():
     assert table == {"a": 2}
     as_module(ANOTHER, name="of_a_user", table=table, first=object())
     assert table == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['table["a"] = 3', 'table.supersede("a", first, 2)', 'table.update({"a": 1})'],
+)
+def test_what_a_program_has_set_stays(text):
+    """A notebook sets what it shows, before the package's own module is imported."""
+    table = Registry()
+    as_module('table["a"] = 7', name="__main__", table=table)
+    as_module(text, table=table, first=object())
+    assert table["a"] == 7
+
+
+def test_a_program_sets_before_the_package():
+    """As in Colab: a cell defines a tracer's `sharding`; then comes a late module."""
+    program = """
+from minijax.core import tracer_methods
+
+tracer_methods["sharding"] = mine = property(lambda x: "mine")
+import minijax, minijax.numpy as jnp
+from minijax.lax import reduce_sum
+
+assert minijax.jit(lambda x: reduce_sum(x, (0,)))(jnp.ones(3)) == 3
+assert tracer_methods["sharding"] is mine
+assert minijax.make_jaxpr(lambda x: (print(x.sharding), x)[1])(1.0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert (done.stdout, done.returncode) == ("mine\n", 0), done.stderr
 
 
 def test_rules_of_the_package():
