@@ -21,7 +21,7 @@ from book.course.checks import (
     runner,
 )
 from book.course.run import Result, _noted, agrees
-from book.course.stage import amended, spines, stage
+from book.course.stage import _inserted, amended, spines, stage
 from book.course.stubs import TO_WRITE, Work, filled, is_put_back, pieces, stubbed
 from book.tools import files
 from book.tools.source import PACKAGE, BookError, floor
@@ -314,24 +314,33 @@ def test_a_reader_goes_on_with_ours(tmp_path, monkeypatch, capsys):
 
 
 def test_what_a_page_amends_is_the_readers_to_amend(tmp_path):
-    put(tmp_path, stage(floor("2")).reference)
-    core = tmp_path / PACKAGE / "core.py"
-    core.write_text(core.read_text() + "\n\ndef mine():\n    return 1\n")
-    said = "\n".join(folder.move_on(tmp_path, stage(floor("2"))))
-    assert "core.py: 03_numpy_ground has amended Trace.stages" in said
+    put(tmp_path, stage(floor("7")).reference)
+    module = tmp_path / PACKAGE / "jaxprs/jaxpr.py"
+    module.write_text(module.read_text() + "\n\ndef mine():\n    return 1\n")
+    said = "\n".join(folder.move_on(tmp_path, stage(floor("7"))))
+    assert "jaxprs/jaxpr.py: 07_jaxprs_rest has amended make_jaxpr" in said
     assert "does not agree" not in said
-    at, text = stage(floor("3")), core.read_text()
+    at, text = stage(floor("8")), module.read_text()
     [cell] = at.foreign
     assert all(at.mark(cell, name) in text for name in cell.amends)
-    inside = text.partition("class Array(")[2].partition("\nclass ")[0]
-    assert "#> amend Array.__hash__ (new here" in inside  # and not above the class
+    inside = text.partition("class EquationTrace(")[2].partition("\nclass ")[0]
+    assert "#> amend EquationTrace.record (" in inside  # and not above the class
     assert "def mine()" in text
     left = [name for name in at.unwritten(files_in(tmp_path, at)) if "amended" in name]
     assert len(left) == len(cell.amends)
-    made = at.filled(files_in(tmp_path, at))
-    assert "__array_priority__ = " in made["core.py"] and "def mine()" in text
-    with pytest.raises(BookError, match="has no Array"):
-        amended(text.replace("class Array(", "class Values("), cell, at.whole)
+    made = at.filled(files_in(tmp_path, at))["jaxprs/jaxpr.py"]
+    assert "eqn.source = source_info_hook.value()" in made and "def mine()" in text
+    with pytest.raises(BookError, match="has no EquationTrace"):
+        amended(text.replace("class EquationTrace(", "class Tape("), cell, at.whole)
+
+
+def test_what_is_new_in_a_class_is_named_in_it():
+    text = "class A:\n    x = 1\n\n    def f(self):\n        return 1\n"
+    put_in = _inserted(text, "A.y", ["#> amend A.y (new here)"])
+    assert put_in == text.replace("x = 1\n", "x = 1\n    #> amend A.y (new here)\n")
+    put_in = _inserted(text, "A.f", ["#> amend A.f"])
+    assert put_in == text.replace("    def f", "    #> amend A.f\n    def f")
+    assert _inserted(text, "B.y", ["#> amend B.y"]) == text
 
 
 def test_next_says_what_back_rooms_amend_and_what_breaks(tmp_path):
@@ -373,7 +382,7 @@ def test_an_assignment_is_a_notebook_without_answers(tmp_path, runs):
     at = stage(floor("1"))
     book = assignments.notebook(at)
     texts = [cell.source for cell in book.cells if cell.cell_type == "code"]
-    assert sum(TO_WRITE in text for text in texts) >= 6
+    assert sum(TO_WRITE in text for text in texts) >= 5
     assert "CountTrace" not in "".join(texts)
     path = tmp_path / "a.ipynb"
     [emptied] = [cell for cell in book.cells if "amend core Trace.life" in cell.source]

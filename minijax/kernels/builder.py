@@ -11,7 +11,6 @@ Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1
 
 import dataclasses
 import functools
-import itertools
 import math
 from typing import NamedTuple
 
@@ -817,24 +816,34 @@ def joining_kernel(out, axis, parts):
     return k
 
 
-# Numbers that make a row, and that no near cache holds.
-MIN_ROW_ELEMENTS, OUT_OF_CACHE_ELEMENTS = 16, 2**18
+def padding_kernel(x, value, shape, lows):
+    """Return a `KernelBuilder`, and the node of an element, or of the padding value.
 
-
-def axes_folded_first(x, axes):
-    """Return the axes of rows that are better folded first, alone; or none.
-
-    They are the last of the axes in memory, and an axis that is kept lies between them
-    and others that are folded. In one nest the loop over that axis would be outside,
-    and each of its iterations would visit every part of the memory for one row.
+    Args:
+      x: the view of what is padded.
+      value: the padding value, a scalar.
+      shape: of the result.
+      lows: how many values come before the elements, along each axis.
     """
-    places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
-    apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
-    rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
-    left = [k for _, k in places[len(rows) :] if k in axes]
-    long = math.prod([x.shape[k] for k in rows]) >= MIN_ROW_ELEMENTS
-    return (
-        rows
-        if apart and left and long and math.prod(x.shape) >= OUT_OF_CACHE_ELEMENTS
-        else ()
-    )
+    shifted = slice_view(x, [-low for low in lows], shape, [1] * len(shape))
+    guards = [
+        Guard(Affine(-low, tuple(int(k == axis) for k in range(len(shape)))), size)
+        for axis, (low, size) in enumerate(zip(lows, x.shape))
+        if low or size != shape[axis]
+    ]
+    k = KernelBuilder("pad", shape)
+    return k, k.load(shifted, guards, value)
+
+
+def padded_views(x, out, config):
+    """Return the views of the elements that stay, and of their places in the result."""
+    steps = [gap + 1 for _, _, gap in config]
+    first = [max(0, -(low // step)) for (low, *_), step in zip(config, steps)]
+    ends = [
+        min(size, -((low - length) // step))
+        for size, length, (low, *_), step in zip(x.shape, out.shape, config, steps)
+    ]
+    counts = [max(0, end - start) for start, end in zip(first, ends)]
+    starts = [low + n * step for n, (low, *_), step in zip(first, config, steps)]
+    elements = slice_view(x, first, counts, [1] * len(counts))
+    return elements, slice_view(out, starts, counts, steps)

@@ -7,6 +7,7 @@ learning programs via high-level tracing* (SysML 2018).
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -53,12 +54,13 @@ from minijax.kernels.builder import (
     ComplexNode,
     KernelBuilder,
     UnsupportedKernel,
-    axes_folded_first,
     broadcast_scalar_view,
     broadcast_view,
     contiguous_view,
     element_work,
     joining_kernel,
+    padded_views,
+    padding_kernel,
     real_and_imag_views,
     reshape_view,
     reverse_view,
@@ -66,8 +68,6 @@ from minijax.kernels.builder import (
     transpose_view,
 )
 from minijax.kernels.ir import (
-    Affine,
-    Guard,
     bytes_accessed,
     flops_and_transcendentals,
     once_per_kernel,
@@ -684,31 +684,24 @@ MAX_JOINED, MAX_WORK = 4, 4
 
 
 def _concatenate(lowering, eqn, *operands):
-    aval, axis = eqn.outvars[0].aval, eqn.params["dimension"]
+    out, axis = lowering.allocate(eqn.outvars[0].aval), eqn.params["dimension"]
     parts = [x for x in operands if 0 not in x.shape]
     if 1 < len(parts) <= MAX_JOINED and all(_is_near(lowering, x) for x in parts):
-        out = lowering.allocate(aval)
         lowering.run(joining_kernel(out, axis, parts))
         return [out]
-    return [_joined_by_copies(lowering, aval, axis, operands)]
+    starts = [0] * len(out.shape)
+    for part in operands:
+        slot = slice_view(out, starts, part.shape, [1] * len(starts))
+        k = KernelBuilder("concatenate", part.shape)
+        lowering.run(k, (slot, k.load(part)))
+        starts[axis] += part.shape[axis]
+    return [out]
 
 
 def _is_near(lowering, part):
     """Return whether a part lies in memory in rows, or is quickly made."""
-    if not isinstance(part.source, Buffer) or lowering.work(part.source) > MAX_WORK:
-        return False
-    return part.shape[-1] == 1 or abs(part.strides[-1]) <= 1
-
-
-def _joined_by_copies(lowering, aval, axis, parts):
-    """Copy each part to its slice of the result."""
-    out, starts = lowering.allocate(aval), [0] * aval.ndim
-    for part in parts:
-        slot = slice_view(out, starts, part.shape, [1] * aval.ndim)
-        k = KernelBuilder("concatenate", part.shape)
-        lowering.run(k, (slot, k.load(part)))
-        starts[axis] += part.shape[axis]
-    return out
+    near = isinstance(part.source, Buffer) and lowering.work(part.source) <= MAX_WORK
+    return near and (part.shape[-1] == 1 or abs(part.strides[-1]) <= 1)
 
 
 kernel_rules[lax.reshape_p] = _reshape
@@ -726,32 +719,16 @@ def _pad(lowering, eqn, x, value):
 def _guarded_pad(lowering, eqn, x, value):
     """Load where there is an element, and the padding value elsewhere."""
     aval, lows = eqn.outvars[0].aval, [low for low, *_ in eqn.params["padding_config"]]
-    shifted = slice_view(x, [-low for low in lows], aval.shape, [1] * aval.ndim)
-    guards = [
-        Guard(Affine(-low, tuple(int(k == axis) for k in range(aval.ndim))), size)
-        for axis, (low, size) in enumerate(zip(lows, x.shape))
-        if low or size != aval.shape[axis]
-    ]
-    k = KernelBuilder("pad", aval.shape)
-    return lowering.launch(k, k.load(shifted, guards, value.source), aval)
+    return lowering.launch(*padding_kernel(x, value.source, aval.shape, lows), aval)
 
 
 def _filled_pad(lowering, eqn, x, value):
     """Fill with the padding value, then store the elements in their places."""
-    aval, config = eqn.outvars[0].aval, eqn.params["padding_config"]
-    k = KernelBuilder("pad", aval.shape)
-    out = lowering.launch(k, k.load(value), aval)
-    steps = [gap + 1 for _, _, gap in config]
-    first = [max(0, -(low // step)) for (low, *_), step in zip(config, steps)]
-    ends = [
-        min(size, -((low - length) // step))
-        for size, length, (low, *_), step in zip(x.shape, aval.shape, config, steps)
-    ]
-    counts = [max(0, end - start) for start, end in zip(first, ends)]
-    inner = slice_view(x, first, counts, [1] * aval.ndim)
-    starts = [low + n * step for n, (low, *_), step in zip(first, config, steps)]
-    k = KernelBuilder("pad", counts)
-    lowering.run(k, (slice_view(out, starts, counts, steps), k.load(inner)))
+    k = KernelBuilder("pad", eqn.outvars[0].aval.shape)
+    out = lowering.launch(k, k.load(value), eqn.outvars[0].aval)
+    elements, places = padded_views(x, out, eqn.params["padding_config"])
+    k = KernelBuilder("pad", elements.shape)
+    lowering.run(k, (places, k.load(elements)))
     return out
 
 
@@ -790,6 +767,29 @@ def fold_kernel_rule(how):
         return [fold(lowering, eqn, x, axes, aval)]
 
     return rule
+
+
+# Numbers that make a row, and that no near cache holds.
+MIN_ROW_ELEMENTS, OUT_OF_CACHE_ELEMENTS = 16, 2**18
+
+
+def axes_folded_first(x, axes):
+    """Return the axes of rows that are better folded first, alone; or none.
+
+    They are the last of the axes in memory, and an axis that is kept lies between them
+    and others that are folded. In one nest the loop over that axis would be outside,
+    and each of its iterations would visit every part of the memory for one row.
+    """
+    places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
+    apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
+    rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
+    left = [k for _, k in places[len(rows) :] if k in axes]
+    long = math.prod([x.shape[k] for k in rows]) >= MIN_ROW_ELEMENTS
+    return (
+        rows
+        if apart and left and long and math.prod(x.shape) >= OUT_OF_CACHE_ELEMENTS
+        else ()
+    )
 
 
 for _how, _folds in {
