@@ -1,6 +1,5 @@
 """Tables that the package fills: each key once, and what replaces another names it."""
 
-import subprocess
 import sys
 import types
 
@@ -86,25 +85,6 @@ def test_what_a_program_has_set_stays(text):
     as_module('table["a"] = 7', name="__main__", table=table)
     as_module(text, table=table, first=object())
     assert table["a"] == 7
-
-
-def test_a_program_sets_before_the_package():
-    """As in Colab: a cell defines a tracer's `sharding`; then comes a late module."""
-    program = """
-from minijax.core import tracer_methods
-
-tracer_methods["sharding"] = mine = property(lambda x: "mine")
-import minijax, minijax.numpy as jnp
-from minijax.lax import reduce_sum
-
-assert minijax.jit(lambda x: reduce_sum(x, (0,)))(jnp.ones(3)) == 3
-assert tracer_methods["sharding"] is mine
-assert minijax.make_jaxpr(lambda x: (print(x.sharding), x)[1])(1.0)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True
-    )
-    assert (done.stdout, done.returncode) == ("mine\n", 0), done.stderr
 
 
 def test_rules_of_the_package():

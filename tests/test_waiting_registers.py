@@ -149,3 +149,22 @@ def test_types_tell_their_sharding_before_there_is_a_mesh():
 print(json.dumps([str(jax.typeof(x).sharding.spec) for x in (jnp.ones((2, 3)), 1.0)]))
 """)
     assert found == ["P(None, None)", "P()"]
+
+
+def test_a_program_sets_before_the_package():
+    """As in Colab: a cell defines a tracer's `sharding`; then comes a late module."""
+    program = """
+from minijax.core import tracer_methods
+
+tracer_methods["sharding"] = mine = property(lambda x: "mine")
+import minijax, minijax.numpy as jnp
+from minijax.lax import reduce_sum
+
+assert minijax.jit(lambda x: reduce_sum(x, (0,)))(jnp.ones(3)) == 3
+assert tracer_methods["sharding"] is mine
+assert minijax.make_jaxpr(lambda x: (print(x.sharding), x)[1])(1.0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert (done.stdout, done.returncode) == ("mine\n", 0), done.stderr
