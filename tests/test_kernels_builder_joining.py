@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import grad, jit, make_jaxpr, vmap
+from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax.kernels.builder import element_work
 from minijax.kernels.lowering import lower
 
@@ -86,6 +86,25 @@ def test_gradients_and_batches():
     for row, (x, y) in enumerate(zip(a, b)):
         for found, right in zip(batched, grad(program, (0, 1))(x, y)):
             np.testing.assert_allclose(found[row], right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 8, 17, 1000])
+def test_rotations_of_what_may_be_overwritten(n):
+    """The result is as large as its parts' buffer, and may not take its place."""
+
+    def rotated(x):
+        return jnp.concatenate([x[1:], -x[:1]])
+
+    def twice(x):
+        return rotated(rotated(x * 2)) + x
+
+    def in_a_loop(x):
+        return lax.fori_loop(0, 5, lambda _, x: rotated(x), x)
+
+    for program in (rotated, twice, in_a_loop):
+        x = numbers(n, "float32") + np.arange(n, dtype="float32")
+        found = jit(program, donate_argnums=0)(jnp.asarray(x) + 0)
+        np.testing.assert_array_equal(found, program(jnp.asarray(x)))
 
 
 def test_what_an_element_takes():

@@ -778,7 +778,7 @@ unroll_and_jam_rules[Loop] = _loop
 
 
 # What counts as one operation, and how many of them the others are.
-WORK = {"flops": 1, "transcendentals": 16, "": 0, None: 0}
+WORK = {"flops": 1, "transcendentals": 16, "": 0}
 
 
 def element_work(kernel):
