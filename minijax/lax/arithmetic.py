@@ -146,6 +146,18 @@ def documented(function, name):
     return function
 
 
+def def_binary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
+    """Make a primitive of two operands; return it, and the function that binds it."""
+    primitive = def_elementwise(name, accepts, compute, result_dtype)
+
+    def function(x, y):
+        return primitive.bind(*promote_python_scalars(x, y))
+
+    return primitive, documented(function, name)
+
+
 def def_unary(
     name, accepts, compute, result_dtype=lambda dtype: dtype
 ) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
@@ -170,18 +182,6 @@ def def_reduction(name, accepts, compute):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Fold the axes `axes` away. Reference: ``jax.lax.{name}``."
     return primitive, function
-
-
-def def_binary(
-    name, accepts, compute, result_dtype=lambda dtype: dtype
-) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
-    """Make a primitive of two operands; return it, and the function that binds it."""
-    primitive = def_elementwise(name, accepts, compute, result_dtype)
-
-    def function(x, y):
-        return primitive.bind(*promote_python_scalars(x, y))
-
-    return primitive, documented(function, name)
 
 
 # The primitives of the simplest formulas: sums, products, tanh, comparison.

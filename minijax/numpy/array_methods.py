@@ -150,7 +150,39 @@ def iterate(x):
     return (x[place] for place in range(x.shape[0]))
 
 
-register_methods({"__len__": length, "__iter__": iterate})
+def concrete_array_or_error(x, error, what):
+    """Return `x`, or the array in it; refuse a tracer that has no numbers.
+
+    Args:
+      x: an array or a tracer.
+      error: the class of error to raise for a tracer without numbers.
+      what: what Python wanted; the message begins with it.
+    """
+    value = concrete_or_none(x)
+    if value is None:
+        provenance = getattr(x, "provenance", str)()
+        message = f"{what}: {x!r} stands for {x.aval} and has no numbers while it is "
+        raise error(f"{message}traced. {provenance}".rstrip())
+    return value
+
+
+def truth(x):
+    """Return the truth of an array with one element, for ``if`` and ``and``."""
+    if x.size != 1:
+        raise ValueError(
+            f"The truth value of an array with shape {x.shape} is ambiguous. Use "
+            "x.any() or x.all(), or x.size > 0."
+        )
+    what = (
+        "Attempted boolean conversion of traced array with shape "
+        f"{str(x.aval).lstrip('~')}. An if, while, and, or, not wants one number"
+    )
+    return builtins.bool(
+        np.asarray(concrete_array_or_error(x, TracerBoolConversionError, what))
+    )
+
+
+register_methods({"__len__": length, "__iter__": iterate, "__bool__": truth})
 
 
 # NumPy's universal functions: check, promote, broadcast, then one function of lax.
@@ -213,111 +245,6 @@ greater = binary_ufunc("greater", lexicographic_compare(lax.gt))
 greater_equal = binary_ufunc("greater_equal", lexicographic_compare(lax.ge))
 
 
-ARITHMETIC = {
-    "add": ("+", add),
-    "sub": ("-", subtract),
-    "mul": ("*", multiply),
-    "truediv": ("/", divide),
-    "and": ("&", bitwise_and),
-    "or": ("|", bitwise_or),
-    "xor": ("^", bitwise_xor),
-}
-
-
-# From the function of an operator to what answers its calls.
-operator_functions: dict = {}
-
-
-def binary_operator(symbol, function, reflected=False):
-    """Return the method behind an operator with two operands.
-
-    It returns NotImplemented for an operand that is no array, and promises none by
-    ``__jax_array__``, so that Python asks the operand; a Python container is refused,
-    since it would never compare as an array. Classes of a user's that are derived from
-    these containers, such as named tuples, may have operators of their own.
-    """
-    operator_functions[function] = function
-
-    def operator(self, other):
-        if type(other) is not type(self):
-            if type(other) in (list, tuple, set, dict):
-                raise TypeError(
-                    f"unsupported operand types for {symbol}: an array and a "
-                    f"{type(other).__name__}; make it an array with jnp.array."
-                )
-            other = promised(other)
-            if not is_arraylike(other):
-                return NotImplemented
-        answer = operator_functions[function]
-        try:
-            return answer(other, self) if reflected else answer(self, other)
-        except Exception as error:
-            format_for_user(error)
-            raise
-
-    return operator
-
-
-def register_operators(table, reflected=True):
-    """Register the operators of a table from names to symbols and functions."""
-    for name, (symbol, function) in table.items():
-        tracer_methods[f"__{name}__"] = binary_operator(symbol, function)
-        if reflected:
-            method = binary_operator(symbol, function, reflected=True)
-            tracer_methods[f"__r{name}__"] = method
-
-
-register_operators(ARITHMETIC)
-
-
-COMPARISON_OPERATORS = {
-    "eq": ("==", equal),
-    "ne": ("!=", not_equal),
-    "lt": ("<", less),
-    "le": ("<=", less_equal),
-    "gt": (">", greater),
-    "ge": (">=", greater_equal),
-}
-
-register_operators(COMPARISON_OPERATORS, reflected=False)
-register_methods({"__neg__": negative, "__invert__": bitwise_not})
-
-
-def concrete_array_or_error(x, error, what):
-    """Return `x`, or the array in it; refuse a tracer that has no numbers.
-
-    Args:
-      x: an array or a tracer.
-      error: the class of error to raise for a tracer without numbers.
-      what: what Python wanted; the message begins with it.
-    """
-    value = concrete_or_none(x)
-    if value is None:
-        provenance = getattr(x, "provenance", str)()
-        message = f"{what}: {x!r} stands for {x.aval} and has no numbers while it is "
-        raise error(f"{message}traced. {provenance}".rstrip())
-    return value
-
-
-def truth(x):
-    """Return the truth of an array with one element, for ``if`` and ``and``."""
-    if x.size != 1:
-        raise ValueError(
-            f"The truth value of an array with shape {x.shape} is ambiguous. Use "
-            "x.any() or x.all(), or x.size > 0."
-        )
-    what = (
-        "Attempted boolean conversion of traced array with shape "
-        f"{str(x.aval).lstrip('~')}. An if, while, and, or, not wants one number"
-    )
-    return builtins.bool(
-        np.asarray(concrete_array_or_error(x, TracerBoolConversionError, what))
-    )
-
-
-register_methods({"__bool__": truth})
-
-
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -361,3 +288,71 @@ def _check_no_size(size, fill_value):
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
+
+
+# From the function of an operator to what answers its calls.
+operator_functions: dict = {}
+
+
+def binary_operator(symbol, function, reflected=False):
+    """Return the method behind an operator with two operands.
+
+    It returns NotImplemented for an operand that is no array, and promises none by
+    ``__jax_array__``, so that Python asks the operand; a Python container is refused,
+    since it would never compare as an array. Classes of a user's that are derived from
+    these containers, such as named tuples, may have operators of their own.
+    """
+    operator_functions[function] = function
+
+    def operator(self, other):
+        if type(other) is not type(self):
+            if type(other) in (list, tuple, set, dict):
+                raise TypeError(
+                    f"unsupported operand types for {symbol}: an array and a "
+                    f"{type(other).__name__}; make it an array with jnp.array."
+                )
+            other = promised(other)
+            if not is_arraylike(other):
+                return NotImplemented
+        answer = operator_functions[function]
+        try:
+            return answer(other, self) if reflected else answer(self, other)
+        except Exception as error:
+            format_for_user(error)
+            raise
+
+    return operator
+
+
+ARITHMETIC = {
+    "add": ("+", add),
+    "sub": ("-", subtract),
+    "mul": ("*", multiply),
+    "truediv": ("/", divide),
+    "and": ("&", bitwise_and),
+    "or": ("|", bitwise_or),
+    "xor": ("^", bitwise_xor),
+}
+
+COMPARISON_OPERATORS = {
+    "eq": ("==", equal),
+    "ne": ("!=", not_equal),
+    "lt": ("<", less),
+    "le": ("<=", less_equal),
+    "gt": (">", greater),
+    "ge": (">=", greater_equal),
+}
+
+
+def register_operators(table, reflected=True):
+    """Register the operators of a table from names to symbols and functions."""
+    for name, (symbol, function) in table.items():
+        tracer_methods[f"__{name}__"] = binary_operator(symbol, function)
+        if reflected:
+            method = binary_operator(symbol, function, reflected=True)
+            tracer_methods[f"__r{name}__"] = method
+
+
+register_operators(ARITHMETIC)
+register_operators(COMPARISON_OPERATORS, reflected=False)
+register_methods({"__neg__": negative, "__invert__": bitwise_not})
