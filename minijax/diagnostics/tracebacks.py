@@ -216,6 +216,9 @@ def fold(error, mode):
 def place_above(steps, cut):
     """Return the user's frame above an entry of a traceback, and its `UserLine`.
 
+    A function of ours may ask before the error has left our code. Then no entry is the
+    user's yet, and the frame is found among the callers.
+
     Args:
       steps: the entries.
       cut: how many of them end with the user's; 0 if the error is still inside.
