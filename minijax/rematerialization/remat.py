@@ -156,6 +156,8 @@ class RematSplit(NamedTuple):
 def run_again(known, values, parts):
     """Return the program from values that are known to what the tape has to know.
 
+    It runs the known half again for its residuals, and gives them to the unknown half.
+
     Args:
       known: a `ClosedJaxpr`, what is left to do of the known half of `parts`.
       values: the variables that the new program takes: inputs of `known`, and results
@@ -177,6 +179,8 @@ def run_again(known, values, parts):
 @weakref_memoize
 def split_and_recompute(closed, in_unknown, policy):
     """Split a program so that its residuals are inputs, and what a policy keeps.
+
+    Both halves lose what nothing uses.
 
     Args:
       closed: a `ClosedJaxpr`.

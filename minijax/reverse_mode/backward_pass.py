@@ -171,9 +171,9 @@ def unsum(ct, x, axes):
 
 def unstretch(ct, x, shape, broadcast_dimensions):
     """Transpose a broadcast: sum over the axes that were made or stretched."""
-    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]
+    ones = [i for i, size in enumerate(x.aval.shape) if size == 1]  # come back
     kept = [d for i, d in enumerate(broadcast_dimensions) if i not in ones]
-    made = [d for d in range(len(shape)) if d not in kept]
+    made = [d for d in range(len(shape)) if d not in kept]  # are summed
     return lax.expand_dims(lax.reduce_sum(ct, made) if made else ct, ones)
 
 
