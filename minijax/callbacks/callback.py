@@ -42,6 +42,13 @@ def def_effectful_debug_rules(primitive):
     transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
 
 
+def _write_look(emitter, eqn, operands, results):
+    callback = eqn.params["callback"]
+    call = callback.call_with_context
+    name = emitter.constant(call, callback.name, f"calls {callback.name}")
+    emitter.line(f"{name}({', '.join(operands)})")
+
+
 def debugging_rules(primitive):
     """Give a primitive that calls a Python function to look at values its rules."""
 
@@ -56,13 +63,6 @@ def debugging_rules(primitive):
     impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
     python_rules[primitive] = _write_look
     vmap_rules[primitive] = vmap_rule
-
-
-def _write_look(emitter, eqn, operands, results):
-    callback = eqn.params["callback"]
-    call = callback.call_with_context
-    name = emitter.constant(call, callback.name, f"calls {callback.name}")
-    emitter.line(f"{name}({', '.join(operands)})")
 
 
 debugging_rules(debug_callback_p)
@@ -86,6 +86,7 @@ def as_promised(*avals, result_avals, **params):
     return list(result_avals)
 
 
+# `beside_operands` puts the results where the operands are, on whatever device.
 impl_rules[pure_callback_p] = beside_operands(pure_callback_p, call_back)
 shape_rules[pure_callback_p] = as_promised
 python_rules[pure_callback_p] = write_call

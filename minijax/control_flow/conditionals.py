@@ -207,10 +207,12 @@ def agree(transform, branches):
 
 
 def _cond_jvp(primals, tangents, branches):
-    moving = tuple([tangent is not None for tangent in tangents[1:]])
+    tangents = tangents[1:]  # the index is an integer, and has none
+    moving = tuple([tangent is not None for tangent in tangents])
     derived, moves = agree(lambda b, *joint: jvp_jaxpr(b, moving, *joint), branches)
-    moving_tangents = select_where(moving, tangents[1:])
-    outs = cond_p.bind(*primals, *moving_tangents, branches=derived)
+    given = select_where(moving, tangents)
+    outs = cond_p.bind(*primals, *given, branches=derived)
+    # a tangent for each result that moves, and None for the others
     return outs[: len(moves)], scatter_by_mask(moves, outs[len(moves) :])
 
 
