@@ -200,7 +200,10 @@ def append_axes(x, ndim):
 
 
 def aligned_axis(args, dims):
-    """Return the mapped axis that all operands but shared scalars agree on, or None."""
+    """Return the mapped axis that all operands but shared scalars agree on, or None.
+
+    The axis of such operands can stay where it is: to move it would be a copy.
+    """
     avals = map(typeof, args)
     places = {(aval.shape, dim) for aval, dim in zip(avals, dims) if aval.ndim}
     return places.pop()[1] if len(places) == 1 else None
