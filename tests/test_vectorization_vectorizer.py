@@ -94,6 +94,21 @@ def test_no_more_registers_than_there_are_stand_for_values():
     assert vector_lanes(kernel, loop, TARGETS["avx2"]) == 8
 
 
+def test_parts_of_complex_numbers_are_not_put_into_several_registers():
+    x, out = Parameter("x", F32, 2000), Parameter("out", F32, 1000)
+    widths = []
+    for stride in 1, 2:
+        nodes = [load_node(x, Affine(0, (stride,)))]
+        for _ in range(20):
+            nodes.append(op_node("sqrt", nodes[-1]))
+        stores = (Store(out, Affine(0, (1,)), nodes[-1]),)
+        kernel = Kernel("chain", (1000,), (x, out), (*nodes,), stores)
+        [loop] = loop_nest(kernel)
+        assert waits_long(loop.body)
+        widths.append(vector_lanes(kernel, loop, TARGETS["avx2"]))
+    assert widths == [32, 8]
+
+
 def test_a_function_costs_as_much_as_its_operations():
     a = load_node(Parameter("x", F32, 8), Affine(0, (1,)))
     assert step_cost(op_node("tanh", a), 0, 8) > 10 * step_cost(op_node("neg", a), 0, 8)

@@ -259,15 +259,14 @@ def vector_lanes(kernel, loop, target):
     steps = [*walk_nest(loop.body)]
     functions, rows = any(map(is_function_call, steps)), functions_of_rows(loop)
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    apart = any(map(is_fold_combine, steps)) and any(
-        leaps(step, loop.axis) for step in steps
-    )
+    leaping = any(leaps(step, loop.axis) for step in steps)
+    apart = any(map(is_fold_combine, steps)) and leaping
     apart = apart or any(gathers(step, loop.axis) for step in steps)
     if folds and (rows or not functions) and not apart:
         most = min((target.registers // 8 if functions else 4) * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2
-    if not folds and not functions and waits_long(loop.body):
+    if not folds and not functions and not leaping and waits_long(loop.body):
         most = min(4, target.registers // live_values(loop.body)) * lanes
         while 2 * lanes <= min(most, size // MIN_ITERATIONS):
             lanes *= 2
