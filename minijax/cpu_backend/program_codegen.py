@@ -499,7 +499,7 @@ class ProgramEmitter:
       parts: names of functions that do what `split_at_collectives` returns.
       kept: buffers that are no variables, as several of these functions need them.
       has_loops: whether there are programs in its steps.
-      is_long: whether there are such, or long arrays.
+      is_long: whether there are such, or long arrays to read or write.
     """
 
     def __init__(self, plan, target):
@@ -508,7 +508,8 @@ class ProgramEmitter:
         self.constants = len(plan.program.constants)
         self.functions, self.hosted, self.asked = [], [], []
         self.has_loops = any(step.programs for step in plan.steps)
-        sizes = [buffer.size for step in plan.steps for buffer in step.writes]
+        buffers = [b for step in plan.steps for b in (*step.reads, *step.writes)]
+        sizes = [buffer.size for buffer in buffers]
         self.is_long = self.has_loops or max(sizes, default=0) >= LONG_ARRAY_ELEMENTS
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
