@@ -259,7 +259,7 @@ else
 	@rm -rf $(COLAB) build book/helper/build
 	@$(COLAB_PYTHON) -m venv $(COLAB)
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
-	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
+	  setuptools nbformat jupytext ipython==7.34.0 ipykernel nbclient \
 	  matplotlib mpmath scikit-learn tqdm ml_dtypes
 	@$(COLAB)/bin/python -m pip wheel -qq --no-build-isolation --no-deps \
 	  -w $(COLAB)/wheels . ./book/helper

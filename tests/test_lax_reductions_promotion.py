@@ -135,6 +135,24 @@ def test_what_is_settled_is_not_promoted(name):
     assert not promotion.is_promoted(promotion.promote_dtypes_numeric, x, x)
 
 
+@pytest.mark.parametrize("name", ["promote_dtypes", "promote_dtypes_inexact"])
+def test_a_number_beside_floats_is_promoted_as_always(name):
+    promote, quick = getattr(promotion, name), 0
+    numbers = [0, -0.0, 2, 1.5, float("inf"), float("nan"), 1e300, -7]
+    for x in _operands():
+        for y in numbers:
+            for pair in (x, y), (y, x):
+                found = promotion.beside_number(promote, *pair)
+                if found is None:
+                    continue
+                quick += 1
+                for ours, usual in zip(found, promote(*pair), strict=True):
+                    assert typeof(ours) == typeof(usual)
+                    assert np.asarray(ours).tobytes() == np.asarray(usual).tobytes()
+    assert quick > 100
+    assert promotion.beside_number(promotion.promote_dtypes_numeric, 1.5, x) is None
+
+
 def test_settled_operands_are_refused_and_strict_as_others():
     keys = jax.random.key(0)
     with pytest.raises(TypeError, match="add"):

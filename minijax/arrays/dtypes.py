@@ -15,6 +15,7 @@ import sys
 import warnings
 import weakref
 from contextlib import AbstractContextManager, suppress
+from functools import cache
 from importlib import import_module
 from itertools import takewhile
 from typing import Any
@@ -607,10 +608,15 @@ def canonical_dtype_of_array(x):
             "numpy masked arrays are not supported: their masks would be lost. "
             "Use arr.filled() to convert the value to a standard numpy array."
         )
-    if x.dtype not in SHORT_DTYPE_NAMES and x.dtype != float0:
-        name = numpy_dtype_of(x.dtype)
+    return _dtype_in_force(x.dtype, config.jax_enable_x64)
+
+
+@cache
+def _dtype_in_force(dtype, wide):
+    if dtype not in SHORT_DTYPE_NAMES and dtype != float0:
+        name = numpy_dtype_of(dtype)
         raise TypeError(f"dtype {name} is not a valid array type, of {LISTED_DTYPES}.")
-    return canonicalize_dtype(x.dtype)
+    return canonicalize_dtype(dtype)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

@@ -426,12 +426,19 @@ def warn_complex_to_real(dtype, new_dtype):
         warn_user(message, np.exceptions.ComplexWarning, stacklevel=4)
 
 
-@ignore_float_errors
 def literal_in_dtype(number, own, dtype, weak_type):
     """Return a Python number of dtype `own` in another; a weak one as a number."""
+    with_sign = repr(number) if isinstance(number, complex) or not number else ""
+    literal = _converted_number(number, with_sign, own, dtype)
+    return literal.item() if weak_type else literal.copy()
+
+
+@lru_cache(4096, typed=True)  # programs have the same few numbers in them
+@ignore_float_errors
+def _converted_number(number, with_sign, own, dtype):
+    """Return a number of dtype `own` in another; `with_sign` tells zeros apart."""
     literal = np.asarray(number_in_dtype(number, dtype), own)
-    literal = literal if own == dtype else convert_impl(np, literal, dtype)
-    return literal.item() if weak_type else literal
+    return literal if own == dtype else convert_impl(np, literal, dtype)
 
 
 def number_in_dtype(number, dtype):

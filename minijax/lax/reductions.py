@@ -589,6 +589,27 @@ def is_promoted(promote, x, y):
     return promote is promote_dtypes_inexact and is_inexact(a.dtype)
 
 
+def beside_number(promote, x, y):
+    """Return an array of floats and a Python number as a promotion leaves them.
+
+    The number gets the array's dtype. None for operands of other kinds.
+
+    Args:
+      promote: one of the functions of this module.
+      x, y: operands of any kind, in either order.
+    """
+    array, number = (y, x) if type(x) in (int, float) else (x, y)
+    if type(number) not in (int, float) or not isinstance(array, Array):
+        return None
+    dtype = array.aval.dtype
+    if promote not in (promote_dtypes, promote_dtypes_inexact) or array.aval.weak_type:
+        return None
+    if not is_inexact(dtype):
+        return None
+    literal = astype(number, dtype)
+    return (array, literal) if array is x else (literal, array)
+
+
 def promote_dtypes_numeric(*args: Any) -> list:
     """Give `args` their common dtype, or ``int32`` if that is bool."""
     dtype, weak_type = common_dtype_and_weak_type(*args)

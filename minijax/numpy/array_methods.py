@@ -11,7 +11,7 @@ References: indexing of ``jax.Array``, ``jax.Array``, ``jax.numpy``.
 
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
-# Amended in chapters/03_numpy_rest.md: binary_ufunc, multiply (ac04381b).
+# Amended in chapters/03_numpy_rest.md: binary_ufunc, multiply (7ff6f065).
 # Amended in chapters/03_numpy_rest.md: getitem (d9f1531d).
 # Amended in chapters/03_numpy_rest.md: concrete_array_or_error (c1ff9293).
 # Amended in chapters/06_vmap_rest.md: concrete_array_or_error (8e013762).
@@ -32,6 +32,7 @@ from minijax.arrays.interchange import promised
 from minijax.core import Array, tracer_methods
 from minijax.errors import TracerBoolConversionError, format_for_user
 from minijax.lax.reductions import (
+    beside_number,
     check_arraylike,
     is_arraylike,
     is_promoted,
@@ -203,6 +204,8 @@ def binary_ufunc(
     def ufunc(x, y, /):
         if is_promoted(promote, x, y):  # by far the most frequent case
             return function(x, y)
+        if (pair := beside_number(promote, x, y)) is not None:
+            return function(*pair)
         check_promotion_operands(name, x, y)
         answer = mixed and mixed(x, y)
         return function(*promote_shapes(*promote(x, y))) if answer is None else answer
