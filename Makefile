@@ -249,7 +249,7 @@ hunt: $(HUNT)/.installed
 # What tests ask for; the package comes from its wheel, in their children as well. What
 # the book and releases are made by is tested where the repository is.
 BOOKISH := laws oracle browser test_in_page.py test_release_check.py
-BESIDE := tests book examples benchmarks pyproject.toml README.md
+BESIDE := tests book chapters examples benchmarks pyproject.toml setup.py README.md
 ## make colab           notebooks and tests on Colab's versions, from a built wheel
 colab: $(STAMP)
 	$(call title,colab)

@@ -11,6 +11,7 @@ import minijax
 from minijax.as_jax import command, report
 
 ROOT = Path(minijax.__file__).parents[1]
+BOOK = Path(__file__).parents[1]  # beside the tests; the package may be installed
 TESTS = """
 import subprocess, sys
 import jax, jax.numpy as jnp
@@ -149,7 +150,7 @@ def test_help_is_the_usage(folder):
 
 
 def test_each_declared_difference_is_quoted_from_the_page():
-    page = (ROOT / "book" / "differences.md").read_text()
+    page = (BOOK / "book" / "differences.md").read_text()
     for name, quoted in report.DIFFERENCES.items():
         assert quoted in page, name
         place, _, last = f"mini{name}".rpartition(".")
@@ -157,8 +158,8 @@ def test_each_declared_difference_is_quoted_from_the_page():
 
 
 def test_setup_writes_the_line_that_the_page_shows():
-    page = (ROOT / "chapters" / "42_as_jax_rest.md").read_text()
-    text = (ROOT / "setup.py").read_text()
+    page = (BOOK / "chapters" / "42_as_jax_rest.md").read_text()
+    text = (BOOK / "setup.py").read_text()
     space: dict = {}
     exec(text[text.index("SWITCH = (") : text.index("class ")], space)
     assert f"\n{space['SWITCH']}```" in page
