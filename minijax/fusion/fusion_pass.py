@@ -98,8 +98,9 @@ def gathers_in_rows(both):
     Those are better put side by side before.
     """
     then = both.consumer.fold_axes
-    loads = [x for x in both.producer.nodes if x.op == "load" and x.args] if then else []
-    for node in loads:
+    if not then:
+        return True
+    for node in [x for x in both.producer.nodes if x.op == "load" and x.args]:
         moving = {axis for number in node.args for axis in number.level}
         steps = [abs(node.detail.place.strides[axis]) for axis in then - moving]
         if moving - then and max(steps, default=0) > 1:
