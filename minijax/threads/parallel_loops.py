@@ -50,6 +50,11 @@ def is_stream(step):
     return isinstance(step, Stream) and is_strip_minable(step)
 
 
+def adds_columns(loop):
+    """Return whether a loop or stream, or what is in its strips, adds up columns."""
+    return is_stream((*getattr(loop, "body", []), loop)[0])
+
+
 def parallel_loop(kernel, target):
     """Return the one loop or stream of a kernel that can be cut, or None."""
     *before, loop = parallel_nest(kernel, target)
@@ -123,30 +128,13 @@ def parallel_launches(step, target):
     The sums of columns are cut along what they add up, if that leaves little.
     """
     loop = parallel_loop(step.kernel, target)
-    if loop and not is_stream((*getattr(loop, "body", []), loop)[0]):
+    if loop and not adds_columns(loop):
         return [step]
     most = max(MAX_PARTIAL_BYTES, sum(bytes_accessed(step.kernel)) // 32)
     steps = two_stage_fold(step, room=most)
     if steps and parallel_loop(steps[0].kernel, target):
         return steps
     return [step] if loop else []
-
-
-def emit_shared_launch(f, step):
-    """Write the call of a kernel; a long one is shared, or at least its folds are."""
-    time = estimate_kernel_time(step.kernel, f.program.target)
-    steps = is_worth_sharing(time) and parallel_launches(step, f.program.target)
-    if not steps:
-        return emit_launch(f, step)
-    first, *others = steps
-    start = 0
-    for buffer in [buffer for buffer in first.writes if buffer not in step.writes]:
-        end = start + align_up(nbytes(buffer))
-        f.addresses[buffer] = f.offset(f.emit_sequence("partials", end), start)
-        start = end
-    emit_parallel_parts(f, first, time)
-    for each in others:
-        emit_launch(f, each)
 
 
 def product_split(step, target):
@@ -236,6 +224,27 @@ def emit_parallel_parts(f, step, time):
         kernel_task(f.program, step.kernel, unit), time, size, unit, PARTS_PER_THREAD
     )
     emit_share(f, task, list(map(f.address, step.buffers)))
+
+
+def emit_shared_launch(f, step):
+    """Write the call of a kernel; a long one is shared, or at least its folds are.
+
+    The partial sums are needed for this step only, so they lie in bytes that all steps
+    use one after the other, a second array of them behind the first.
+    """
+    time = estimate_kernel_time(step.kernel, f.program.target)
+    steps = is_worth_sharing(time) and parallel_launches(step, f.program.target)
+    if not steps:
+        return emit_launch(f, step)
+    first, *others = steps
+    start = 0
+    for buffer in [buffer for buffer in first.writes if buffer not in step.writes]:
+        end = start + align_up(nbytes(buffer))
+        f.addresses[buffer] = f.offset(f.emit_sequence("partials", end), start)
+        start = end
+    emit_parallel_parts(f, first, time)
+    for each in others:
+        emit_launch(f, each)
 
 
 # Which operands of a product move along batch, rows and columns; and their strides.
