@@ -93,7 +93,6 @@ ICMP_PREDICATES: dict = {
     ast.GtE: "sge",
 }  # fmt: skip
 
-
 MEANT: dict = {
     ast.FunctionDef: "name args body", ast.arguments: "args", ast.arg: "arg",
     ast.Expr: "value", ast.Return: "value", ast.Assign: "targets value",
