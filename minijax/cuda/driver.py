@@ -242,7 +242,7 @@ class CudaContext:
         """Have a function run by so many blocks of so many threads.
 
         Args:
-          function: one of those that `load_node` returns.
+          function: one of those that `load` returns.
           blocks, threads: numbers.
           addresses: of its parameters.
           what: it is, for errors.

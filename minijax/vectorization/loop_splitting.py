@@ -3,7 +3,7 @@
 Reference: M. Wolfe, *More iteration space tiling* (Supercomputing, 1989).
 """
 
-# Made from chapters/24_vectors.md by `make chapter`;
+# Made from chapters/24_vectors_ground.md by `make chapter`;
 # edit the chapter, not this file.
 
 from minijax.kernels.builder import loop_complaint, steps_inside

@@ -76,7 +76,7 @@ def emit_transpose(f, kind, vectors):
 class TransposeTile(NamedTuple):
     """A step of a nest inside of a loop with vectors: a loop over `axis`, tile by tile.
 
-    The loads in `emit_transpose` lie in rows along `axis`, not along that of the
+    The loads in `turned` lie in rows along `axis`, not along that of the
     vectors.
     """
 

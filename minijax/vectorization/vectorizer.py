@@ -54,7 +54,7 @@ def cost_at_once(kernel, steps, axis, lanes):
 def best_vectorization(kernel, loop, target):
     """Return the cost of a loop, and the loop with vectors where they are best.
 
-    Either it has vectors itself, or the loops in its body may.
+    Either it has vectors itself (`wide`), or the loops in its body may (`inside`).
     """
     size = kernel.sizes[loop.axis]
     if size == 0:
