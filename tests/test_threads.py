@@ -29,11 +29,11 @@ from minijax.threads.atomics import (
     PoolState,
     WorkerState,
     _count,
+    atomic_load,
     available_cores,
     ceil_div,
     compare_exchange,
     fetch_add,
-    load_acquire,
     pause_text,
 )
 from minijax.threads.parallel_loops import (
@@ -201,11 +201,11 @@ def test_the_pool_as_python():
 def test_atomics_as_python():
     table = (WORD * 1)(5)
     place = ctypes.addressof(table)
-    assert (fetch_add(place, 2), load_acquire(place), ceil_div(7, 2)) == (5, 7, 4)
+    assert (fetch_add(place, 2), atomic_load(place), ceil_div(7, 2)) == (5, 7, 4)
     assert (
         compare_exchange(place, 7, 1),
         compare_exchange(place, 7, 2),
-        load_acquire(place),
+        atomic_load(place),
     ) == (1, 0, 1)
 
 

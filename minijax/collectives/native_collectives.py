@@ -17,10 +17,10 @@ from minijax.dispatch.word_language import alloca, call_pointer, i64
 from minijax.threads.atomics import (
     PoolState,
     atomic_exchange,
+    atomic_load,
     ceil_div,
     compare_exchange,
     fetch_add,
-    load_acquire,
     spin_pause,
 )
 from minijax.threads.pool import park
@@ -89,7 +89,7 @@ def ask_watchdog(comm, entry, why):
 def park_timed(comm, place, address, known, entry):
     """Sleep until woken, or for a while; return 1 to give up."""
     atomic_exchange(place, 1)
-    if load_acquire(address) != known and compare_exchange(place, 1, 0) != 0:
+    if atomic_load(address) != known and compare_exchange(place, 1, 0) != 0:
         return 0
     if (
         call_pointer(i64[comm + ACQUIRE_TIMED], i64[place + 8], PARK_MICROSECONDS, 0)
@@ -103,7 +103,7 @@ def park_timed(comm, place, address, known, entry):
 
 def unpark(comm, place):
     """Wake the one who naps at a place, if it does."""
-    if load_acquire(place) != 0 and compare_exchange(place, 1, 0) != 0:
+    if atomic_load(place) != 0 and compare_exchange(place, 1, 0) != 0:
         call_pointer(i64[comm + RELEASE], i64[place + 8])
     return 0
 
@@ -115,8 +115,8 @@ def wait(comm, place, address, known, entry, yields):
     """
     spins = 0
     yields += i64[comm + SPINS]
-    while load_acquire(address) == known:
-        if entry != 0 and load_acquire(comm + ABORT_FLAG) != 0:
+    while atomic_load(address) == known:
+        if entry != 0 and atomic_load(comm + ABORT_FLAG) != 0:
             return 1
         spins += 1
         if spins < i64[comm + SPINS]:
@@ -135,7 +135,7 @@ def meet(entry, size):
     """
     group = i64[entry]
     comm = i64[group + COMMUNICATOR]
-    known = load_acquire(group + PHASE_COUNTER)
+    known = atomic_load(group + PHASE_COUNTER)
     slot = group + SLOTS
     if fetch_add(group + ARRIVED, 1) + 1 < i64[group + GROUP_SIZE]:
         slot += i64[entry + 8] * SLOT
@@ -149,7 +149,7 @@ def meet(entry, size):
     while slot < end:
         unpark(comm, slot + SLEEPS)
         slot += SLOT
-    return load_acquire(comm + ABORT_FLAG)
+    return atomic_load(comm + ABORT_FLAG)
 
 
 def arrive(entry, source, size, result, label):
@@ -369,20 +369,20 @@ def team_worker_loop(team, me):
     """Be a replica whenever one is needed, until the team stops."""
     comm = i64[team + TEAM_COMMUNICATOR]
     known = 0
-    while load_acquire(team + STOP) == 0:
+    while atomic_load(team + STOP) == 0:
         spins = 0
-        now = load_acquire(me + GO)
+        now = atomic_load(me + GO)
         while now == known and spins < i64[comm + WORKER_SPINS]:
             if spins < i64[comm + SPINS]:
                 spin_pause()
             else:
                 call_pointer(i64[comm + YIELD])
             spins += 1
-            now = load_acquire(me + GO)
+            now = atomic_load(me + GO)
         if now == known:
             park(me + ASLEEP, me + GO, known, i64[comm + ACQUIRE])
-            now = load_acquire(me + GO)
-        if now != known and load_acquire(team + STOP) == 0:
+            now = atomic_load(me + GO)
+        if now != known and atomic_load(team + STOP) == 0:
             run_once(team, me)
             if fetch_add(team + DONE_COUNT, 1) + 1 == i64[team + COUNT]:
                 fetch_add(team + FINISHED, 1)
@@ -414,7 +414,7 @@ def launch_team(team, count):
         resting = compare_exchange(i64[comm + KERNELS] + PoolState.busy, 0, 1)
     i64[team + COUNT] = count
     atomic_exchange(team + DONE_COUNT, 0)
-    known = load_acquire(team + FINISHED)
+    known = atomic_load(team + FINISHED)
     notify_workers(team, count)
     me = team + WORKERS
     run_once(team, me)

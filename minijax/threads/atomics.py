@@ -35,7 +35,7 @@ def fetch_add(address, number):
         return before
 
 
-def load_acquire(address):
+def atomic_load(address):
     """Return a word, and with it all that was written before it was put there."""
     with _one_at_a_time:
         return i64[address]
@@ -72,7 +72,7 @@ CMPXCHG_TEXT = "cmpxchg i64* {p}, i64 {y}, i64 {z} seq_cst seq_cst"
 # What they are in machine code.
 INTRINSICS |= {
     fetch_add: POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
-    load_acquire: POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
+    atomic_load: POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
     atomic_exchange: POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
     compare_exchange: f"{POINTER}pair = {CMPXCHG_TEXT}; "
     "same = extractvalue {{ i64, i1 }} {pair}, 1; zext i1 {same} to i64",
@@ -120,18 +120,18 @@ WorkerState = SimpleNamespace(asleep=0, parking_lock=8, space=16)
 def spin_until_changed(address, known, patience):
     """Look some times until a word is not the known one any more; return it."""
     spins = 0
-    now = load_acquire(address)
+    now = atomic_load(address)
     while now == known and spins < patience:
         spin_pause()
         spins += 1
-        now = load_acquire(address)
+        now = atomic_load(address)
     return now
 
 
 def wait_for_parts(pool):
     """Wait until all parts are done."""
     spins = 0
-    while load_acquire(pool + PoolState.done) < i64[pool + PoolState.count]:
+    while atomic_load(pool + PoolState.done) < i64[pool + PoolState.count]:
         if spins < i64[pool + PoolState.patience]:
             spin_pause()
             spins += 1

@@ -32,11 +32,11 @@ from minijax.threads.atomics import (
     PoolState,
     WorkerState,
     atomic_exchange,
+    atomic_load,
     available_cores,
     ceil_div,
     compare_exchange,
     fetch_add,
-    load_acquire,
     pause_text,
     politely,
     spin_until_changed,
@@ -78,7 +78,7 @@ def offer(pool, task, args, size, step):
 def park(asleep, watched, known, acquire):
     """Sleep until a word is not the known one any more, or until woken."""
     atomic_exchange(asleep, 1)
-    if load_acquire(watched) != known and compare_exchange(asleep, 1, 0) != 0:
+    if atomic_load(watched) != known and compare_exchange(asleep, 1, 0) != 0:
         return 0
     return call_pointer(acquire, i64[asleep + 8], 1)
 
@@ -90,7 +90,7 @@ def unpark(pool, most):
     end = me + i64[pool + PoolState.helpers] * CACHE_LINE
     while me < end and most > 0:
         if (
-            load_acquire(me + WorkerState.asleep) != 0
+            atomic_load(me + WorkerState.asleep) != 0
             and compare_exchange(me + WorkerState.asleep, 1, 0) != 0
         ):
             lock = i64[me + WorkerState.parking_lock]
@@ -104,7 +104,7 @@ def worker_loop(pool, me):
     """Help with tasks until the pool stops; who comes too late sleeps at once."""
     known = 0
     done = 0
-    while load_acquire(pool + PoolState.stop) == 0:
+    while atomic_load(pool + PoolState.stop) == 0:
         patience = 0
         if done > 0:
             patience = i64[pool + PoolState.spins]
@@ -112,7 +112,7 @@ def worker_loop(pool, me):
         if now == known:
             acquire = i64[pool + PoolState.acquire]
             park(me + WorkerState.asleep, pool + PoolState.generation, known, acquire)
-            now = load_acquire(pool + PoolState.generation)
+            now = atomic_load(pool + PoolState.generation)
         known = now
         done = drain(pool, i64[me + WorkerState.space])
     return 0
