@@ -138,6 +138,11 @@ def dce_eqn(eqn, used):
     return eqn if sizes[0] == sizes[1] else less
 
 
+# `rewrite_jaxpr` is one walk down, here with the rule for programs inside alone; it
+# returns None if nothing has changed. `MemoizedPass` makes a pass of a function, with
+# the memory that `rewrite_pass` gives to its passes; `inside` is the pass itself.
+
+
 def _everywhere(closed, inside):
     inner = rewrite_jaxpr(closed, RewriteRules(INNER_JAXPR_RULES), inside)
     return eliminate_dead_eqns(inner or closed) or inner
@@ -195,6 +200,7 @@ _lost = "NaN, and the infinities, have to stay; 0 has a sign"
 _parts = "the parts of an infinite number become NaN"
 _nan = "NaN is not equal to itself"
 _round = "each operation rounds"
+_negative = "negative numbers, and rounding"
 identities = [
     Identity(("add", "x", 0), "x", "iu", _zero),
     Identity(("add", "x", -0.0), "x", "iuhf", _two),
@@ -223,9 +229,9 @@ identities = [
     Identity(("square", ("neg", "x")), ("square", "x"), NUMBER_KINDS),
     Identity(("abs", ("neg", "x")), ("abs", "x"), "ihfc"),
     Identity(("abs", ("abs", "x")), ("abs", "x"), "ihfc"),
-    Identity(("mul", ("sqrt", "x"), ("sqrt", "x")), "x", "", _round),
-    Identity(("exp", ("log", "x")), "x", "", "negative numbers, and rounding"),
-    Identity(("log", ("exp", "x")), "x", "", "the exponential overflows"),
+    Identity(("mul", ("sqrt", "x"), ("sqrt", "x")), "x", "", _negative),
+    Identity(("exp", ("log", "x")), "x", "", _negative),
+    Identity(("log", ("exp", "x")), "x", "", "the exponential is 0, or overflows"),
     Identity(("max", "x", "x"), "x", ALL_KINDS),
     Identity(("min", "x", "x"), "x", ALL_KINDS),
     Identity(("and", "x", "x"), "x", "biu"),
