@@ -428,15 +428,15 @@ def warn_complex_to_real(dtype, new_dtype):
 
 def literal_in_dtype(number, own, dtype, weak_type):
     """Return a Python number of dtype `own` in another; a weak one as a number."""
-    with_sign = repr(number) if isinstance(number, complex) or not number else ""
-    literal = _converted_number(number, with_sign, own, dtype)
-    return literal.item() if weak_type else literal.copy()
+    if own == dtype and type(number) is float and 1e-30 < abs(number) < 1e30:
+        literal = np.asarray(number, own)  # nothing can overflow
+    else:
+        literal = _converted_number(number, own, dtype)
+    return literal.item() if weak_type else literal
 
 
-@lru_cache(4096, typed=True)  # programs have the same few numbers in them
 @ignore_float_errors
-def _converted_number(number, with_sign, own, dtype):
-    """Return a number of dtype `own` in another; `with_sign` tells zeros apart."""
+def _converted_number(number, own, dtype):
     literal = np.asarray(number_in_dtype(number, dtype), own)
     return literal if own == dtype else convert_impl(np, literal, dtype)
 
