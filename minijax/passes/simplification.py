@@ -196,7 +196,8 @@ def spell_term(term, inside=False):
 REAL_KINDS, NUMBER_KINDS, ALL_KINDS = "iuhf", "iuhfc", "biuhfc"
 _zero = "-0.0 + 0.0 is 0.0"
 _two = "a complex number has two zeros, and -0.0 + 0j only one with a sign"
-_lost = "NaN, and the infinities, have to stay; 0 has a sign"
+_kept = "NaN, and the infinities, have to stay"
+_lost = f"{_kept}; 0 has a sign"
 _parts = "the parts of an infinite number become NaN"
 _nan = "NaN is not equal to itself"
 _round = "each operation rounds"
@@ -212,7 +213,7 @@ identities = [
     Identity(("sub", "x", ("neg", "y")), ("add", "x", "y"), NUMBER_KINDS),
     Identity(("sub", 0, "x"), ("neg", "x"), "iu", "0.0 - 0.0 is 0.0, not -0.0"),
     Identity(("sub", -0.0, "x"), ("neg", "x"), "iuhf", _two),
-    Identity(("sub", "x", "x"), 0, "iu", _lost),
+    Identity(("sub", "x", "x"), 0, "iu", _kept),
     Identity(("neg", ("neg", "x")), "x", NUMBER_KINDS),
     Identity(("neg", ("sub", "x", "y")), ("sub", "y", "x"), "iu", "-(x - x) is -0.0"),
     Identity(("sub", ("add", "x", "y"), "y"), "x", "iu", _round),
