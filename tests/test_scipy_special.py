@@ -291,5 +291,24 @@ def test_complex_numbers():
     for name in ("i0", "i0e", "i1", "i1e"):
         with pytest.raises(TypeError, match=f"{name} does not support complex"):
             getattr(special, name)(z)
-    with pytest.raises(ValueError, match="loggamma does not support complex"):
-        special.loggamma(z)
+    with pytest.raises(ValueError, match="owens_t does not support complex"):
+        special.owens_t(z, 1.0)
+
+
+def test_gamma_functions_of_complex_numbers():
+    theirs = pytest.importorskip("scipy.special")
+    draw = np.random.default_rng(0).standard_normal((2, 500)) * 5
+    z = np.append(draw[0] + 1j * draw[1], [-1.5, -2.5 - 1e-3j, 0.5, 30 + 40j, 80j])
+    z = z.astype("complex64").astype("complex128")
+    for name in ("loggamma", "gamma"):
+        wanted = getattr(theirs, name)(z)
+        found = getattr(special, name)(z.astype("complex64"))
+        near = 1e-30 if name == "gamma" else 2e-5
+        np.testing.assert_allclose(found, wanted, rtol=5e-5, atol=near)
+        with minijax.enable_x64(True):
+            np.testing.assert_allclose(getattr(special, name)(z), wanted, 1e-11, 1e-13)
+        at_poles = getattr(special, name)(np.complex64([0, -3, np.nan]))
+        assert np.isnan(at_poles.real).all() and np.isnan(at_poles.imag).all()
+    slope = minijax.grad(special.loggamma, holomorphic=True)
+    for at in (-1.3 + 0.4j, -1.3 - 0.4j, 2 - 1j):
+        np.testing.assert_allclose(slope(at), theirs.digamma(at), rtol=1e-5)

@@ -222,7 +222,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     count = np.array([dim_size_along(src, axis) for axis in along])
     columns = [lax.expand_dims(jnp.asarray(each), (1,)) for each in idxs]
     places = lax.concatenate(columns, 1)
-    places = places % jnp.asarray(count, places.dtype)
+    places = places % jnp.asarray(count[None], places.dtype)
     window = tuple([1 if i in along else size for i, size in enumerate(src.shape)])
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(1, src.ndim - len(along) + 1)),

@@ -273,7 +273,7 @@ def _is_integer_array(obj):
 def _without_distinct(arr, places, axis):
     """Leave out slices at distinct places, of which only the number must be known."""
     size, places = arr.shape[axis], astype(ravel(places), np.int32)
-    places = lax.clamp(0, places + size * (places < 0), size)
+    places = lax.clamp(0, lax.select(places < 0, places + size, places), size)
     earlier = lax.lt(lax.expand_dims(places, [0]), lax.expand_dims(places, [1]))
     before = places - _row_counts(earlier)  # how many that stay are before each
     stays = np.arange(max(size - len(places), 0), dtype=np.int32)
@@ -288,11 +288,11 @@ def _row_counts(true):
 def insert(
     arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None
 ) -> Array:
-    """Put values in front of the slices at places that are known.
+    """Put values in front of the slices at some places.
 
     Args:
       arr: an array.
-      obj: the places, an integer, a slice or several integers.
+      obj: the places, an integer, a slice or several integers, which may be traced.
       values: what to put there; it is broadcast.
       axis: along which; by default all elements are one axis.
 
@@ -301,7 +301,7 @@ def insert(
     arr, axis = _as_line("insert", arr, axis)
     values = as_arraylike("insert", values)
     size, values = arr.shape[axis], astype(values, arr.dtype)
-    places = _known_places("insert", obj)
+    places = obj if _is_traced_integer(obj) else _known_places("insert", obj)
     places = np.arange(size)[places] if isinstance(obj, slice) else places
     if places.ndim > 1 or places.dtype.kind not in "iu":
         raise ValueError(f"insert wants integers along one axis as places, got {obj}")
@@ -309,11 +309,33 @@ def insert(
     if places.ndim == 0:
         values = moveaxis(values, 0, axis)
     count = values.shape[axis] if places.size == 1 else places.size
-    places = np.broadcast_to(np.where(places < 0, places + size, places), (count,))
     shape = [*arr.shape[:axis], count, *arr.shape[axis + 1 :]]
-    after = np.concatenate([np.arange(size), np.clip(places, 0, size) - 0.5])
     both = concatenate([arr, broadcast_to(values, shape)], axis)
+    if _is_traced_integer(obj):
+        places = broadcast_to(ravel(astype(places, np.int32)), (count,))
+        return both[(slice(None),) * axis + (_order_of_traced(places, size),)]
+    places = np.broadcast_to(np.where(places < 0, places + size, places), (count,))
+    after = np.concatenate([np.arange(size), np.clip(places, 0, size) - 0.5])
     return _taken(both, np.argsort(after, kind="stable"), axis)
+
+
+def _is_traced_integer(obj):
+    traced = hasattr(obj, "concrete") and obj.concrete() is None
+    return traced and obj.dtype.kind in "iu"
+
+
+def _order_of_traced(places, size):
+    """Return an order of old slices and new ones, where the new ones' places are."""
+    new = np.arange(len(places), dtype=np.int32)
+    places = lax.clamp(0, lax.select(places < 0, places + size, places), size)
+    row, column = lax.expand_dims(places, [0]), lax.expand_dims(places, [1])
+    earlier = lax.lt(row, column) | lax.eq(row, column) & (new[None] < new[:, None])
+    row = lax.expand_dims(places + _row_counts(earlier), [0])
+    out = np.arange(size + len(new), dtype=np.int32)
+    here = lax.eq(row, out[:, None])
+    which = lax.reduce_sum(astype(here, np.int32) * new[None], axes=(1,))
+    old = out - _row_counts(lax.lt(row, out[:, None]))
+    return lax.select(_row_counts(here) > 0, size + which, old)
 
 
 def _as_line(name, arr, axis):

@@ -302,6 +302,7 @@ def unpackbits(
     weights = _weights_of_bits(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (a, axis)
     rows = swapaxes(a, axis, -1)
+    weights = weights.reshape((1,) * rows.ndim + (8,))
     bits = astype((expand_dims(rows, -1) & weights) != 0, np.uint8)
     bits = reshape(bits, (*rows.shape[:-1], 8 * rows.shape[-1]))
     if count is not None:

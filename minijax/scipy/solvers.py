@@ -108,6 +108,7 @@ def _steps_of_gmres(restart):
             w, parts = w - basis @ again, parts + again
             size = jnp.sqrt(_dot(w, w).real)
             tiny = size <= 10 * jnp.finfo(b.dtype).eps * jnp.sqrt(abs(parts) ** 2).sum()
+            size = size.astype(b.dtype)
             unit = jnp.where(tiny, 0, w / jnp.where(tiny, 1, size))
             parts = parts.at[k + 1].set(jnp.where(tiny, 0, size))
             return basis.at[:, k + 1].set(unit), table.at[:, k].set(parts)

@@ -71,6 +71,7 @@ def answers(library, text):
     numpy, found = library.numpy, []
     names = {"jnp": numpy, "x": numpy.ones(3), "i": numpy.arange(3)}
     names["t"] = numpy.zeros((2, 3))
+    names |= {"jit": library.jit, "lax": library.lax, "scipy": library.scipy}
     for switch, value in [
         (library.numpy_dtype_promotion, "strict"),
         (library.numpy_rank_promotion, "raise"),
@@ -86,6 +87,10 @@ def answers(library, text):
 
 
 EXPRESSIONS = """
+    jnp.unpackbits(jnp.uint8([1,2])); lax.index_take(t,(i,i),(0,1));
+    jit(jnp.insert)(x,2,x[0]); scipy.sparse.linalg.gmres(jnp.eye(3)+0j,x+0j)[0];
+    jit(lambda i: jnp.delete(x,i,assume_unique_indices=True))(2);
+    scipy.linalg.solve_sylvester(jnp.eye(3),jnp.eye(2),jnp.ones((3,2)),method='eigen');
     x+i; x+1; i+1; i+1.; x+True; i+True; jnp.where(i>0,x,i); jnp.where(i>0,x,0); x@i;
     jnp.concatenate([x,i]); jnp.stack([x,i]); jnp.dot(x,i); x**2; x**i; i**2; i/2; i/i;
     jnp.sin(i); jnp.mean(i); jnp.sum(x,initial=1); jnp.array([1,2.]); i<<1; i%2; x//2.;

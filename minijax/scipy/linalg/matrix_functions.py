@@ -360,7 +360,7 @@ def _columns(r, s, right):
 def _sylvester_by_values(a, b, c):
     (w, u), (s, v) = (_eig(x, compute_left_eigenvectors=False) for x in (a, b))
     right = jnp.linalg.solve(u, c.astype(w.dtype) @ v)
-    return u @ (right / (w[:, None] + s)) @ jnp.linalg.inv(v)
+    return u @ (right / (w[:, None] + s[None])) @ jnp.linalg.inv(v)
 
 
 # Eigenvalues and eigenvectors of Hermitian tridiagonal matrices.

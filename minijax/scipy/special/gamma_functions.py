@@ -134,8 +134,52 @@ def _sign_of_gamma(x):
 
 
 def _gamma(x):
-    raise_if_complex("gamma", x)
+    if jnp.iscomplexobj(x):
+        return lax.exp(_complex_log_gamma(x))
     return _sign_of_gamma(x) * lax.exp(lax.lgamma(x))
+
+
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+
+
+def _lanczos(z):
+    """Return the logarithm of the gamma function, where real parts are from 1/2."""
+    z, total = z - 1, _LANCZOS[0]
+    for k, each in enumerate(_LANCZOS[1:], 1):
+        total = total + each / (z + k)
+    t = z + 7.5
+    return 0.5 * math.log(2 * math.pi) + (z + 0.5) * lax.log(t) - t + lax.log(total)
+
+
+def _complex_log_gamma(z):
+    """Return the principal logarithm of the gamma function, NaN at its poles.
+
+    In the upper half-plane, Euler's reflection holds with the logarithm of the sine
+    that is analytic there; the lower half-plane is its mirror image.
+    """
+    real, below = lax.real(z), lax.imag(z) < 0
+    pole = lax.eq(lax.imag(z), 0) & lax.eq(real, lax.floor(real)) & (real <= 0)
+    bad = pole | jnp.isnan(z)
+    z = jnp.where(bad, 1, z)
+    z = jnp.where(below, lax.conj(z), z)
+    left = lax.real(z) < 0.5
+    value = _lanczos(jnp.where(left, 1 - z, z))
+    z = jnp.where(left, z, 0.25)
+    turn = 2j * math.pi * (z - lax.round(lax.real(z)).astype(z.dtype))
+    sine = -1j * math.pi * (z - 0.5) - math.log(2) + lax.log(-lax.expm1(turn))
+    value = jnp.where(left, math.log(math.pi) - sine - value, value)
+    value = jnp.where(below, lax.conj(value), value)
+    return jnp.where(bad, complex(np.nan, np.nan), value)
 
 
 def _correction(x):
@@ -183,12 +227,15 @@ _rising.defjvps(
 
 
 def _log_gamma(x):
-    raise_if_complex("loggamma", x)
+    if jnp.iscomplexobj(x):
+        return _complex_log_gamma(x)
     return jnp.where(x > 0, lax.lgamma(x), np.nan)
 
 
 loggamma = def_special_unary(
-    "loggamma", "the logarithm of the gamma function, NaN up to 0", _log_gamma
+    "loggamma",
+    "the principal logarithm of the gamma function, NaN for real numbers up to 0",
+    _log_gamma,
 )
 gammasgn = def_special_unary(
     "gammasgn", "the sign of the gamma function", _sign_of_gamma
