@@ -87,6 +87,12 @@ def add_broadcast_loops(limits, home, maps, sizes):
 
     It is a loop of the same size along which the first part does not go yet, the
     innermost one; or a new one, outside of those of the axes that follow.
+
+    Args:
+      limits: the sizes of the loops of the first part.
+      home: its digits, an index for each of its loops, or None.
+      maps: the same for the loops of the second part, which a new loop moves as well.
+      sizes: the sizes of the loops of the second part.
     """
     for axis in reversed([axis for axis, at in enumerate(home) if at is None]):
         used = {loop for at in home if at for loop in at.axes}
@@ -209,6 +215,8 @@ def fuse_in_common_loops(first, second, links):
         return FusionCandidate(
             first, second, [x for x in links if x.buffer in first.made]
         )
+    # The first of a pair goes into the loops of the second. If the producer has more
+    # indices, the two change roles: turn is -1, and what has two sides is turned round.
     pair, turn = (first, second), 1
     if math.prod(first.sizes) > math.prod(second.sizes):
         pair, turn = (second, first), -1
@@ -230,7 +238,12 @@ def fusion_pair(producer, consumer):
 
 
 def objections(first, second, both, target):
-    """Return what speaks against one kernel of two parts: a list of texts."""
+    """Return what speaks against one kernel of two parts: a list of texts.
+
+    Parts know the axes that they fold, by buffers (`folding`), and how many operations
+    they have (`ops`). The `axis_orders` of a candidate are pairs of loops, of which the
+    first should be outside. `extent_product` counts the numbers along some axes.
+    """
     sizes, ops = both.producer.sizes, first.ops + second.ops
     made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
     row = extent_product(

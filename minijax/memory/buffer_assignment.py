@@ -282,15 +282,20 @@ class Planning:
 
 def before_a_result(p, buffer):
     """Return the place of a result that is not written yet, or None."""
-    for memory in p.of_size[nbytes(buffer)]:
-        free = memory.in_use < p.lives[buffer].start
-        if free and p.may_replace(memory.result, buffer):
-            return memory.place
+    for slot in p.of_size[nbytes(buffer)]:
+        free = slot.in_use < p.lives[buffer].start
+        if free and p.may_replace(slot.result, buffer):
+            return slot.place
     return None
 
 
 def over_an_operand(p, buffer, reads):
-    """Return the place of an operand that is not needed any more, or None."""
+    """Return the place of an operand that is not needed any more, or None.
+
+    It skips what a later step needs, what another result of the step is written over,
+    and memory that may not be written to. The step is changed for the pair, so it is
+    noted in `in_place`. The operand no longer gives its place back when it ends.
+    """
     number = p.lives[buffer].start
     for old in reads:
         place, used = p.places.get(old), [pair[0] for pair in p.in_place[number]]
