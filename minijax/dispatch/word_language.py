@@ -9,7 +9,7 @@ into 64 bits: those of machine code wrap around. Addresses are multiples of the 
 Nothing here is taken on trust: `check_layout` looks at objects of this process, and
 raises `UnknownLayout` if it finds anything else.
 
-References: the object structures of CPython,, ``ndarraytypes.h`` of NumPy.
+References: the object structures of CPython, and ``ndarraytypes.h`` of NumPy.
 """
 
 # Made from chapters/26_calls.md by `make chapter`;
@@ -68,8 +68,8 @@ def alloca(count):
 
     What is in them before something is written is not to be relied on.
     """
-    words = (ctypes.c_int64 * count)(*[-count] * count)
-    _rooms.append(words)
+    words = (ctypes.c_int64 * count)(*[-count] * count)  # so that nothing counts on 0
+    _rooms.append(words)  # which keeps it, long enough for tests
     return ctypes.addressof(words)
 
 
@@ -428,7 +428,8 @@ def llvm_text(*functions):
 class LowLevelLibrary(Library):
     """Machine code of functions of words, made with two of LLVM's passes.
 
-    It takes a quarter of the time, and the code runs on each processor of the family.
+    With cheaper instruction selection besides (``opt=1``) it takes a quarter of the
+    time of all passes, and the code runs on each processor of the family.
     """
 
     def prepared(self, binding):
@@ -494,6 +495,10 @@ def slot_offset(kind, slot):
 ObjectOffsets.buffer, ObjectOffsets.aval, ObjectOffsets.placement = [
     slot_offset(ArrayImpl, name) for name in ArrayImpl.__slots__
 ]
+
+
+# Further places, for the package's fast path.
+
 ObjectOffsets.weak, ObjectOffsets.config_values = (
     slot_offset(AbstractValue, "weak_type"),
     slot_offset(Config, "_values"),

@@ -131,7 +131,7 @@ class Kernel:
 
     @property
     def label(self):
-        """A name that no other text has: it ends with a hash."""
+        """A name that hardly any other text has: it ends with a hash."""
         name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
         return f"{name}_{sha256(str(self).encode()).hexdigest()[:6]}"
 

@@ -453,6 +453,7 @@ def emit_product(f, blocking, a, b, c):
         source = b.part(f, term, column).transposed()
         right = PackedBlock(blocking.right, source, depth, blocking.space)
         emit_packing(f, dtype, right, n)
+        # The packed panels of b come first, and take `used` numbers; then those of a.
         used = emit_int_op(f, "mul", emit_int_op(f, "add", n, tile.columns), depth)
         behind = f.at(b.kind, blocking.space, used)
         more = emit_compare(f, "ne", term, 0)
