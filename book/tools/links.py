@@ -45,6 +45,7 @@ class Link(NamedTuple):
     target: Target
 
 
+_ROOMS = {-1: "on the ground of this floor", 2: "in the rest of this floor"}
 Scope = dict[str, Target | str]  # names on a page: defined things, or dotted modules
 Address = Callable[[Target], str]  # how a page spells the way to a place
 
@@ -190,11 +191,14 @@ def _version(change: Change, module: Module) -> Target:
 
 
 def _where(place: Target, cell: Cell, index: Index, here: str) -> str:
-    """The chapter of a place, as a cell of another one says it; `here` on its own."""
+    """The page of a place, as a cell of another one says it; `here` on its own."""
     name = place.page.rpartition("/")[2]
     if name == cell.chapter:
         return here
-    chapter = next(each for each in index.chapters if each.name == name)
+    pages = {each.name: each for each in index.chapters}
+    chapter, own = pages[name], pages[cell.chapter]
+    if chapter.floor.number == own.floor.number and chapter.floor.room in _ROOMS:
+        return _ROOMS[chapter.floor.room]
     return f"in chapter {chapter.title.partition(' · ')[0]}"
 
 

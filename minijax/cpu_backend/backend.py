@@ -132,17 +132,6 @@ def carry_layout(f, body, step):
     return carry
 
 
-def copy_if_apart(f, to, source, buffer):
-    """Write a copy of a buffer's bytes to an address, unless they are there."""
-    apart, done = f.label("apart"), f.label("there")
-    differ = f.emit(f"icmp ne i8* {to}, {source}")
-    f.line(f"br i1 {differ}, label %{apart}, label %{done}")
-    f.start(apart)
-    f.copy(to, source, buffer)
-    f.line(f"br label %{done}")
-    f.start(done)
-
-
 def emit_carry_begin(f, carry):
     """Write what comes before; return the addresses that go through the loop."""
     for state in carry.small:
@@ -162,19 +151,33 @@ def emit_carry_enter(f, carry, names):
         f.addresses |= zip((state.now, state.following), pair)
 
 
-def emit_carry_advance(f, carry, names):
-    """Write the end of an iteration; return the addresses for the next one."""
-    for state in carry.small:
-        f.copy(f.addresses[state.now], f.addresses[state.following], state.now)
-    return [name for pair in zip(names[1::2], names[::2]) for name in pair]
-
-
 def emit_carry_end(f, carry, names):
     """Write what copies the last states to where the results are."""
     for state in carry.small:
         f.copy(f.address(state.result), f.addresses[state.now], state.now)
     for state, name in zip(carry.large, names[::2]):
         copy_if_apart(f, f.address(state.result), name, state.now)
+
+
+def copy_if_apart(f, to, source, buffer):
+    """Write a copy of a buffer's bytes to an address, unless they are there."""
+    apart, done = f.label("apart"), f.label("there")
+    differ = f.emit(f"icmp ne i8* {to}, {source}")
+    f.line(f"br i1 {differ}, label %{apart}, label %{done}")
+    f.start(apart)
+    f.copy(to, source, buffer)
+    f.line(f"br label %{done}")
+    f.start(done)
+
+
+def emit_carry_advance(f, carry, names):
+    """Write the end of an iteration; return the addresses for the next one."""
+    for state in carry.small:
+        f.copy(f.addresses[state.now], f.addresses[state.following], state.now)
+    following = []
+    for here, there in zip(names[::2], names[1::2]):
+        following += [there, here]
+    return following
 
 
 def emit_repeat(f, step):

@@ -18,7 +18,6 @@ from minijax.vectorization.vector_functions import (
 )
 
 WAIT = 3  # what an iteration of a running fold takes, as it waits for the one before
-LEVEL = 2  # what it takes to fold one half of a vector's lanes with the other
 
 
 def step_cost(step, axis, lanes=1):
@@ -49,6 +48,9 @@ def cost_at_once(kernel, steps, axis, lanes):
         else step_cost(step, axis, lanes)
         for step in steps
     )
+
+
+LEVEL = 2  # what it takes to fold one half of a vector's lanes with the other
 
 
 def best_vectorization(kernel, loop, target):

@@ -359,6 +359,14 @@ def test_versions_lead_to_one_another(tmp_path):
     assert own == [[first], [second], [third]]
 
 
+def test_a_version_in_another_room_of_the_floor_is_said_to_be_there(tmp_path):
+    one = draft(tmp_path, 1, INIT, CORE, USE)
+    rest = draft(tmp_path, "1_rest", F, USE)
+    index = links.Index([one, rest])
+    found = [links.growth(c, index)[0][0] for c in (one.cells[1], rest.cells[0])]
+    assert found == ["f grows in the rest of this floor", "f as in chapter 1"]
+
+
 def test_of_many_lines_that_stay_those_around_a_change_are_shown(tmp_path):
     body = "\n".join(f"    x += {n}" for n in range(20))
     exported = f"#| export floor1/core\ndef f(x):\n{body}\n    return x"
