@@ -1,4 +1,4 @@
-"""Kernels. What is a loop, written down?"""
+"""Kernels. What's a loop, written down?"""
 
 # Made from chapters/17_kernels_ground.md by `make chapter`;
 # edit the chapter, not this file.
