@@ -40,6 +40,7 @@ from minijax.arrays.dtypes import (
     dtype_kind,
     dtype_name,
     dtype_of_lattice_node,
+    is_canonical_dtype,
     is_inexact,
     lattice_node,
     ml_dtypes,
@@ -604,7 +605,7 @@ def beside_number(promote, x, y):
     dtype = array.aval.dtype
     if promote not in (promote_dtypes, promote_dtypes_inexact) or array.aval.weak_type:
         return None
-    if not is_inexact(dtype):
+    if not is_inexact(dtype) or not is_canonical_dtype(dtype):
         return None
     literal = astype(number, dtype)
     return (array, literal) if array is x else (literal, array)
