@@ -151,7 +151,8 @@ def test_a_number_beside_floats_is_promoted_as_always(name):
                     assert np.asarray(ours).tobytes() == np.asarray(usual).tobytes()
     assert quick > 100
     with enable_x64():
-        wide = jnp.ones(3)  # and what it becomes where there are no 64 bits, below
+        wide = jnp.ones(3)
+    # Outside, where 64 bits are off, it's left to the promotion.
     assert promotion.beside_number(promote, wide, 1.5) is None
     assert promotion.beside_number(promotion.promote_dtypes_numeric, 1.5, x) is None
 

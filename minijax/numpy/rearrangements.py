@@ -267,13 +267,17 @@ def delete(
 
 def _is_integer_array(obj):
     number = hasattr(obj, "dtype") and obj.dtype.kind in "iu"
-    return number and (obj.ndim > 0 or getattr(obj, "concrete", obj.item)() is None)
+    return number and (obj.ndim > 0 or _is_traced(obj))
+
+
+def _is_traced(obj):
+    return hasattr(obj, "concrete") and obj.concrete() is None
 
 
 def _without_distinct(arr, places, axis):
     """Leave out slices at distinct places, of which only the number must be known."""
     size, places = arr.shape[axis], astype(ravel(places), np.int32)
-    places = lax.clamp(0, lax.select(places < 0, places + size, places), size)
+    places = _gaps(places, size)
     earlier = lax.lt(lax.expand_dims(places, [0]), lax.expand_dims(places, [1]))
     before = places - _row_counts(earlier)  # how many that stay are before each
     stays = np.arange(max(size - len(places), 0), dtype=np.int32)
@@ -301,7 +305,8 @@ def insert(
     arr, axis = _as_line("insert", arr, axis)
     values = as_arraylike("insert", values)
     size, values = arr.shape[axis], astype(values, arr.dtype)
-    places = obj if _is_traced_integer(obj) else _known_places("insert", obj)
+    traced = _is_integer_array(obj) and _is_traced(obj)
+    places = obj if traced else _known_places("insert", obj)
     places = np.arange(size)[places] if isinstance(obj, slice) else places
     if places.ndim > 1 or places.dtype.kind not in "iu":
         raise ValueError(f"insert wants integers along one axis as places, got {obj}")
@@ -311,7 +316,7 @@ def insert(
     count = values.shape[axis] if places.size == 1 else places.size
     shape = [*arr.shape[:axis], count, *arr.shape[axis + 1 :]]
     both = concatenate([arr, broadcast_to(values, shape)], axis)
-    if _is_traced_integer(obj):
+    if traced:
         places = broadcast_to(ravel(astype(places, np.int32)), (count,))
         return both[(slice(None),) * axis + (_order_of_traced(places, size),)]
     places = np.broadcast_to(np.where(places < 0, places + size, places), (count,))
@@ -319,15 +324,15 @@ def insert(
     return _taken(both, np.argsort(after, kind="stable"), axis)
 
 
-def _is_traced_integer(obj):
-    traced = hasattr(obj, "concrete") and obj.concrete() is None
-    return traced and obj.dtype.kind in "iu"
+def _gaps(places, size):
+    """Return places, which may be negative, as numbers from 0 to `size`."""
+    return lax.clamp(0, lax.select(places < 0, places + size, places), size)
 
 
 def _order_of_traced(places, size):
     """Return an order of old slices and new ones, where the new ones' places are."""
     new = np.arange(len(places), dtype=np.int32)
-    places = lax.clamp(0, lax.select(places < 0, places + size, places), size)
+    places = _gaps(places, size)
     row, column = lax.expand_dims(places, [0]), lax.expand_dims(places, [1])
     earlier = lax.lt(row, column) | lax.eq(row, column) & (new[None] < new[:, None])
     row = lax.expand_dims(places + _row_counts(earlier), [0])

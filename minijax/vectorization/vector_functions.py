@@ -171,7 +171,7 @@ def gathers(step, axis):
     return loads and any(axis in number.level for number in step.args)
 
 
-def is_fold_combine(step):
+def is_scan_combine(step):
     """Return whether in this step a number enters a running fold."""
     return isinstance(step, FoldCombine) and is_scan(step.fold)
 
@@ -260,7 +260,7 @@ def vector_lanes(kernel, loop, target):
     functions, rows = any(map(is_function_call, steps)), functions_of_rows(loop)
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
     leaping = any(leaps(step, loop.axis) for step in steps)
-    apart = any(map(is_fold_combine, steps)) and leaping
+    apart = any(map(is_scan_combine, steps)) and leaping
     apart = apart or any(gathers(step, loop.axis) for step in steps)
     if folds and (rows or not functions) and not apart:
         most = min((target.registers // 8 if functions else 4) * lanes, size)

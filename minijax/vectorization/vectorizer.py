@@ -10,7 +10,7 @@ from minijax.kernels.ir import Loop, Store
 from minijax.kernels.loop_nests import Node
 from minijax.vectorization.loop_splitting import split_complaint, split_loop
 from minijax.vectorization.vector_functions import (
-    is_fold_combine,
+    is_scan_combine,
     load_cost,
     store_cost,
     vector_lanes,
@@ -30,7 +30,7 @@ def step_cost(step, axis, lanes=1):
     """
     if isinstance(step, Store):
         return store_cost(step, axis, lanes)
-    if is_fold_combine(step) and axis is None:
+    if is_scan_combine(step) and axis is None:
         return WAIT
     if not isinstance(step, Node) or step.op in ("constant", "index"):
         return 0.25

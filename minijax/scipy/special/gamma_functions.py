@@ -139,6 +139,8 @@ def _gamma(x):
     return _sign_of_gamma(x) * lax.exp(lax.lgamma(x))
 
 
+# C. Lanczos, *A precision approximation of the gamma function* (SIAM J. Numer. Anal. 1,
+# 1964), with g = 7; the coefficients of these nine terms are those of XLA's `Lgamma`.
 _LANCZOS = (
     0.99999999999980993,
     676.5203681218851,
