@@ -425,6 +425,8 @@ def test_blocks_refuse_what_cannot_be_drawn():
 def test_blocks_print_values_where_they_fit():
     labels = [t.label for t in figures.blocks([[1, 2.5], [True, 1e9]]).texts]
     assert {"1", "2.5"} <= set(labels) and "1e+09" not in labels
+    labels = [t.label for t in figures.blocks([[999, 1003], [-12, 123456]]).texts]
+    assert {"999", "1003", "-12"} <= set(labels) and "123456" not in labels
     assert figures.blocks([]).alt.endswith("array of shape (0,)")
 
 

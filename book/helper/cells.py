@@ -40,13 +40,16 @@ def _shape_of(array):
 
 
 def _value_at(values, index):
-    """Text of one element, '' where only a shape is known or it does not fit."""
+    """Text and size of one element, '' where only a shape is known or none fits."""
     if isinstance(values, tuple):
-        return ""
+        return "", 11
     for k in index:
         values = values[k]
-    text = str(int(values)) if isinstance(values, bool) else f"{values:.3g}"
-    return text if text_width(text, 11, True) <= CELL - 2 else ""
+    text = str(int(values)) if isinstance(values, int) else f"{values:.3g}"
+    for size in (11, 10):
+        if text_width(text, size, True) <= CELL - 2:
+            return text, size
+    return "", 11
 
 
 def _panel(canvas, block, x, y, lead, shape, full):
@@ -64,10 +67,10 @@ def _panel(canvas, block, x, y, lead, shape, full):
             at = (x + j * CELL, y + i * CELL)
             canvas.rect(*at, CELL - 2, CELL - 2, fill, block.role, 3, **dash)
             real = tuple(min(k, n - 1) for k, n in zip(index, shape, strict=True))
-            text = "…" if more else _value_at(values, real)
+            text, size = ("…", 11) if more else _value_at(values, real)
             ink = "muted" if ghost else "ink"
             middle = (at[0] + CELL / 2 - 1, at[1] + CELL / 2 + 3)
-            canvas.text(*middle, text, 11, ink, "middle", True)
+            canvas.text(*middle, text, size, ink, "middle", True)
 
 
 def _axis_names(axes, rank):
